@@ -1,0 +1,36 @@
+# The only entry points. Each creates what it needs in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := CMakeLists.txt pyproject.toml $(wildcard src/tastemix/engine/native/*)
+
+.PHONY: demo test check format bench clean
+
+demo: $(VENV)/.installed  ## the main job on embedded data
+	$(BIN)/tastemix demo
+
+test: $(VENV)/.installed  ## all tests
+	$(BIN)/pytest
+
+check: $(VENV)/.installed  ## format, lint, types, import layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.installed  ## timings: needs TASTEMIX_DATA for MovieLens 1M
+	$(BIN)/python benchmarks/engine.py
+
+# Python sources are used in place; a change to the C++ core builds it anew.
+$(VENV)/.installed: $(NATIVE)
+	@sh tools/preflight.sh $(PYTHON)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist

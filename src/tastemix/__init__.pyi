@@ -1,0 +1,33 @@
+from tastemix import datasets as datasets
+from tastemix import errors as errors
+from tastemix import metrics as metrics
+from tastemix.engine.cpu import set_threads as set_threads
+from tastemix.errors import TastemixError as TastemixError
+from tastemix.evaluate import Results as Results
+from tastemix.evaluate import cross_validate as cross_validate
+from tastemix.methods import ANLS as ANLS
+from tastemix.methods import MIXD as MIXD
+from tastemix.methods import MIXR as MIXR
+from tastemix.methods import NMF as NMF
+from tastemix.methods import PR as PR
+from tastemix.methods import PRD as PRD
+from tastemix.methods import PSVD as PSVD
+from tastemix.methods import RNMF as RNMF
+from tastemix.methods import SSVD as SSVD
+from tastemix.methods import Baseline as Baseline
+from tastemix.methods import Popular as Popular
+from tastemix.methods import Random as Random
+from tastemix.methods import fit as fit
+from tastemix.model import Factors as Factors
+from tastemix.model import Model as Model
+from tastemix.model import load as load
+from tastemix.objective import Objective as Objective
+from tastemix.objective import Phase as Phase
+from tastemix.ratings import Ratings as Ratings
+from tastemix.ratings import read as read
+from tastemix.splits import folds as folds
+from tastemix.splits import holdout as holdout
+from tastemix.splits import leave_out as leave_out
+from tastemix.splits import temporal as temporal
+
+__version__: str

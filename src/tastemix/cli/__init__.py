@@ -1,0 +1,32 @@
+"""The command line: `tastemix COMMAND --help` explains each command."""
+
+from typing import Annotated
+
+import typer
+
+from tastemix.cli.compare import compare
+from tastemix.cli.console import OneSentence, say
+from tastemix.cli.demo import demo
+from tastemix.cli.reproduce import datasets, reproduce
+from tastemix.cli.train import train
+
+app = typer.Typer(
+    cls=OneSentence,
+    help="Predict and recommend from ratings with tastes that add up.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+for _command in (demo, compare, train, reproduce, datasets):
+    app.command()(_command)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of mistakes.")] = False,
+) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        say(f"tastemix {installed('tastemix')}")
+        raise typer.Exit

@@ -1,0 +1,95 @@
+// What the row kernels are given and give back. Plain data: the kernels are compiled once per
+// instruction set and must share no inline code with the rest.
+//
+//   X  the moving factor, rows x          Ω  the ratings of a row: (index j, value a_j)
+//   Y  the fixed factor, rows y_j         w  the weight of the unknown ratings
+//   S = Σ_{j∈Ω} y_j y_jᵀ   G = YᵀY        d = λ₂ + λ₂′|Ω|
+//
+// Every row minimises ½xᵀQx − cᵀx over x ≥ 0 with Q = (1−w)S + wG + dI and the c of objective.py.
+#pragma once
+#include <cstdint>
+
+namespace tastemix {
+
+struct HalfStep {
+    const int64_t* pointers;
+    const int32_t* indices;
+    const int32_t* indices_end;
+    const float* values;
+    float* moving;          // X, `width` floats a row, zero beyond the rank
+    const float* fixed;     // Y, likewise
+    const float* gram;      // wG, width × width
+    const float* linear;    // the gradient's part that all rows share: λ₁ − wασ
+    const float* movable;   // 1 where a coordinate moves, 0 where it is held or padding
+    float* gradient;        // written by survey, read by descend: width floats a row
+    float* gain;            // likewise: the best first gain of each row
+    float* noise;           // likewise: the gain below which float32 tells nothing
+    float shift;            // subtracted from every value
+    float pull;             // p in the residual e_j = p x·y_j − a_j + q: 1−w, or 1 if dynamic
+    float target;           // q in it: wα, or 0 if dynamic
+    float own;              // 1−w, the weight of S in Q
+    float l2, l2_per_rating;
+    bool shared;            // w > 0: gram is in Q
+    bool gradient_gram;     // w > 0 and not dynamic: gram x is in the gradient
+    int width;
+    int64_t max_updates;
+};
+
+struct Survey {             // of a chunk of rows, before they move
+    double objective;       // Σ ½xᵀQx − cᵀx + ½Σa²
+    float gain;             // the largest first gain
+};
+
+struct Descent {            // of a chunk of rows
+    double decrease;
+    int64_t updates;
+    float largest;          // entry of X
+};
+
+struct TopItems {           // the best items of some users
+    const float* users;     // rank floats a row
+    const float* panels;    // items, `lanes` at a time: coordinate by coordinate, then the next ones
+    int64_t items;
+    int rank;
+    const int32_t* user;    // the rows asked for
+    const int64_t* seen_pointers;
+    const int32_t* seen;    // items left out, by row of `users`
+    const uint8_t* allowed; // by item
+    int n;
+    int32_t* best;          // n a user, the best first, −1 where there are no more
+};
+
+constexpr int users_at_once = 4;
+
+struct Kernels {
+    int lanes, width;
+    void (*survey)(const HalfStep&, int64_t begin, int64_t end, float* scratch, Survey*);
+    void (*descend)(const HalfStep&, int64_t begin, int64_t end, float threshold, float* scratch, Descent*);
+    // out (width × width, all of it) = Σ y_j y_jᵀ over `count` rows, those of `indices` or, where
+    // that is null, the first ones.
+    void (*gram)(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch);
+    // `score` has room for users_at_once × n floats, `excluded` is users_at_once × items zeros and is left so.
+    void (*top_items)(const TopItems&, int64_t begin, int64_t end, float* score, uint8_t* excluded);
+};
+
+// Floats of scratch memory that the kernels need for one thread.
+constexpr int64_t pack_floats(int width) { return 4096 + 16 * int64_t(width); }
+constexpr int64_t scratch_floats(int width) {
+    return int64_t(width) * width + 4 * int64_t(width) + pack_floats(width);
+}
+
+// A coordinate whose Q_rr is below this cannot move: y below 1e-12 would send x beyond what
+// squares to a finite float.
+constexpr float smallest_curvature = 1e-24f;
+
+// A gain below this share of a row's terms is rounding: a gradient that is off by 2⁻²⁴ of them
+// claims a gain of about 2⁻⁴⁸ of them, and chasing it only adds more.
+constexpr float rounding_gain = 1e-13f;
+
+Kernels kernels_plain(int rank);
+#if defined(__x86_64__)
+Kernels kernels_avx2(int rank);
+Kernels kernels_avx512(int rank);
+#endif
+
+}  // namespace tastemix

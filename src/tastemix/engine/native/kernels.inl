@@ -1,0 +1,369 @@
+// The row problem: survey (gradients and first gains), Gram products, greedy coordinate descent.
+// Included by one file per instruction set, which defines WIDE_REGISTERS and picks the lanes.
+// N is the number of vectors a row takes, or 0 where it is only known at run time.
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+#include <cstddef>
+#include <utility>
+
+#include "kernels.hpp"
+
+namespace tastemix {
+namespace {
+
+#include "vec.hpp"
+
+// Register tile of the Gram product: rows × vectors, for 32 or 16 registers.
+constexpr int tile_rows = WIDE_REGISTERS ? 8 : 4;
+constexpr int tile_vectors = WIDE_REGISTERS ? 3 : 2;
+
+constexpr int ahead = 12;    // ratings from a prefetch to its use
+
+INLINE void prefetch_row(const float* row, int width) {
+    for (int i = 0; i < width; i += 16) __builtin_prefetch(row + i);
+}
+
+// out[row.., col..] += Σ_j y_j[row + r] · y_j[col .. col + C·L), r < R. Where rows are read by
+// index, so many of the next ones are asked for ahead of time as `more` says there are.
+template <int L, int R, int C>
+INLINE void tile(const float* rows, const int32_t* indices, int64_t count, int64_t more, int width, int row,
+                 int col, float* out) {
+    Vec<L> acc[R][C] = {};
+    for (int64_t j = 0; j < count; j++) {
+        const float* y = rows + (indices ? int64_t(indices[j]) : j) * width;
+        if (indices && j + ahead < count + more) prefetch_row(rows + int64_t(indices[j + ahead]) * width, width);
+        Vec<L> right[C];
+#pragma GCC unroll 8
+        for (int c = 0; c < C; c++) right[c] = load<L>(y + col + c * L);
+#pragma GCC unroll 16
+        for (int r = 0; r < R; r++) {
+            const Vec<L> left = all<L>(y[row + r]);
+#pragma GCC unroll 8
+            for (int c = 0; c < C; c++) acc[r][c] += left * right[c];
+        }
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 8
+        for (int c = 0; c < C; c++) {
+            float* at = out + (row + r) * int64_t(width) + col + c * L;
+            store<L>(at, load<L>(at) + acc[r][c]);
+        }
+}
+
+template <int L, int C>
+INLINE void tiles(const float* rows, int64_t count, int width, int row, int& col, float* out) {
+    if constexpr (C > 0) {
+        for (; col + C * L <= width; col += C * L)
+            tile<L, tile_rows, C>(rows, nullptr, count, 0, width, row, col, out);
+        tiles<L, C - 1>(rows, count, width, row, col, out);
+    }
+}
+
+// The upper triangle in tiles over blocks of ratings that stay in the first cache; wide rows are
+// packed side by side first, one vector's worth is read where it lies.
+template <int L, int N>
+void gram(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch) {
+    if (N) width = N * L;
+    for (int64_t i = 0; i < int64_t(width) * width; i += L) store<L>(out + i, Vec<L>{});
+    if constexpr (N == 1) {
+        for (int64_t j = 0; j < count; j += 256) {
+            const int64_t block = count - j < 256 ? count - j : 256;
+            const int64_t more = count - j - block;
+            if (indices) tile<L, L, 1>(rows, indices + j, block, more, L, 0, 0, out);
+            else tile<L, L, 1>(rows + j * L, nullptr, block, 0, L, 0, 0, out);
+        }
+        return;
+    }
+    const int64_t at_once = 4096 / width > 16 ? 4096 / width : 16;
+    for (int64_t j = 0; j < count; j += at_once) {
+        const int64_t block = count - j < at_once ? count - j : at_once;
+        const float* packed = rows + j * width;
+        if (indices) {
+            for (int64_t b = 0; b < block; b++) {
+                const float* y = rows + int64_t(indices[j + b]) * width;
+                if (j + b + ahead < count)
+                    prefetch_row(rows + int64_t(indices[j + b + ahead]) * width, width);
+                for (int i = 0; i < width; i += L) store<L>(scratch + b * width + i, load<L>(y + i));
+            }
+            packed = scratch;
+        }
+        for (int row = 0; row < width; row += tile_rows) {
+            int col = row / L * L;
+            tiles<L, tile_vectors>(packed, block, width, row, col, out);
+        }
+    }
+    for (int r = L; r < width; r++)
+        for (int c = 0; c < r / L * L; c++) out[int64_t(r) * width + c] = out[int64_t(c) * width + r];
+}
+
+// The best step of every coordinate, s = max(−g/Q_rr, −x), and its gain −gs − ½Q_rr s².
+template <int L> INLINE Vec<L> best_step(Vec<L> g, Vec<L> x, Vec<L> inverse) {
+    return larger<L>(-g * inverse, -x);
+}
+template <int L> INLINE Vec<L> gain_of(Vec<L> g, Vec<L> s, Vec<L> diagonal) {
+    return -s * (g + 0.5f * diagonal * s);
+}
+template <int L> INLINE Vec<L> inverse_of(Vec<L> diagonal, Vec<L> movable) {
+    const Vec<L> floor = all<L>(smallest_curvature);
+    return diagonal > floor ? movable / larger<L>(diagonal, floor) : Vec<L>{};
+}
+
+// L ratings at a time: residuals e_j = p x·y_j − a_j + q, then g += Σ e_j y_j and diag += Σ y_j².
+template <int L, int N> struct Surveyor {
+    const HalfStep& h;
+    const int width;
+    const float* x;
+    float* g;
+    float* squares;
+    Vec<L> cross{}, power{};    // Σ (a_j − q) x·y_j and Σ a_j², lane by lane
+
+    INLINE void take(const float* const (&y)[L], Vec<L> a) {
+        Vec<L> e = h.target - a;
+        power += a * a;
+        if (h.pull != 0) {
+            Vec<L> part[L];
+#pragma GCC unroll 16
+            for (int l = 0; l < L; l++) {
+                part[l] = load<L>(x) * load<L>(y[l]);
+                for (int i = L; i < width; i += L) part[l] += load<L>(x + i) * load<L>(y[l] + i);
+            }
+            const Vec<L> dot = sums<L>(part);
+            cross -= e * dot;
+            e += h.pull * dot;
+        }
+        for (int i = 0; i < width; i += L) {
+            Vec<L> gi = load<L>(g + i);
+            Vec<L> qi = load<L>(squares + i);
+#pragma GCC unroll 16
+            for (int l = 0; l < L; l++) {
+                const Vec<L> yi = load<L>(y[l] + i);
+                gi += all<L>(e[l]) * yi;
+                qi += yi * yi;
+            }
+            store<L>(g + i, gi);
+            store<L>(squares + i, qi);
+        }
+    }
+};
+
+template <int L, int N>
+void survey(const HalfStep& h, int64_t begin, int64_t end, float* scratch, Survey* out) {
+    const int width = N ? N * L : h.width;
+    float* squares = scratch;
+    float* zeros = scratch + width;
+    for (int i = 0; i < width; i += L) store<L>(zeros + i, Vec<L>{});
+    double objective = 0;
+    Vec<L> top{};
+    for (int64_t row = begin; row < end; row++) {
+        const float* x = h.moving + row * width;
+        float* g = h.gradient + row * width;
+        for (int i = 0; i < width; i += L) {
+            store<L>(g + i, Vec<L>{});
+            store<L>(squares + i, Vec<L>{});
+        }
+        Surveyor<L, N> surveyor{h, width, x, g, squares};
+        const int32_t* index = h.indices + h.pointers[row];
+        const float* value = h.values + h.pointers[row];
+        const int64_t count = h.pointers[row + 1] - h.pointers[row];
+        const float* y[L];
+        int64_t j = 0;
+        for (; j + L <= count; j += L) {
+            if (index + j + 3 * L <= h.indices_end)
+                for (int l = 0; l < L; l++)
+                    prefetch_row(h.fixed + int64_t(index[j + 2 * L + l]) * width, width);
+            for (int l = 0; l < L; l++) y[l] = h.fixed + int64_t(index[j + l]) * width;
+            surveyor.take(y, load<L>(value + j) - h.shift);
+        }
+        if (j < count) {
+            Vec<L> a{};
+            for (int l = 0; l < L; l++) {
+                const bool there = j + l < count;
+                y[l] = there ? h.fixed + int64_t(index[j + l]) * width : zeros;
+                a[l] = there ? value[j + l] - h.shift : 0;
+            }
+            surveyor.take(y, a);
+        }
+
+        const float ridge = h.l2 + h.l2_per_rating * float(count);
+        double xg = 0, xc = h.pull != 0 ? double(total<L>(surveyor.cross)) : 0;
+        if (h.pull == 0)
+            for (int i = 0; i < width; i += L) xc -= total<L>(load<L>(x + i) * load<L>(g + i));
+        if (h.gradient_gram)
+            for (int r = 0; r < width; r++) {
+                if (x[r] == 0) continue;
+                const Vec<L> xr = all<L>(x[r]);
+                for (int i = 0; i < width; i += L)
+                    store<L>(g + i, load<L>(g + i) + xr * load<L>(h.gram + int64_t(r) * width + i));
+            }
+        Vec<L> best{};
+        for (int i = 0; i < width; i += L) {
+            const Vec<L> xi = load<L>(x + i), linear = load<L>(h.linear + i);
+            const Vec<L> gi = load<L>(g + i) + ridge * xi + linear;
+            store<L>(g + i, gi);
+            Vec<L> diagonal = h.own * load<L>(squares + i) + ridge;
+            if (h.shared)
+                for (int l = 0; l < L; l++) diagonal[l] += h.gram[int64_t(i + l) * width + i + l];
+            const Vec<L> s = best_step<L>(gi, xi, inverse_of<L>(diagonal, load<L>(h.movable + i)));
+            best = larger<L>(best, gain_of<L>(gi, s, diagonal));
+            xg += total<L>(xi * gi);
+            xc -= total<L>(xi * linear);
+        }
+        const double power = total<L>(surveyor.power);
+        objective += 0.5 * (xg - xc + power);
+        h.noise[row] = rounding_gain * float(power + (xc < 0 ? -xc : xc) + (xg < 0 ? -xg : xg));
+        h.gain[row] = largest<L>(best)[0];
+        top = larger<L>(top, best);
+    }
+    *out = {objective, largest<L>(top)[0]};
+}
+
+// Greedy coordinate descent on one row; q is Q without its ridge. Returns the number of updates.
+template <int L, int N>
+INLINE int64_t descend_row(const float* q, float ridge, float enough, int64_t max_updates, int width,
+                           float* x, float* g, const float* diagonal, const float* inverse, float* step,
+                           double& decrease) {
+    const Mask<L> lane = iota<L>();
+    int64_t updates = 0;
+    for (; updates < max_updates; updates++) {
+        Vec<L> best{};
+        Mask<L> where{};
+        for (int i = 0; i < width; i += L) {
+            const Vec<L> gi = load<L>(g + i);
+            const Vec<L> s = best_step<L>(gi, load<L>(x + i), load<L>(inverse + i));
+            const Vec<L> gain = gain_of<L>(gi, s, load<L>(diagonal + i));
+            store<L>(step + i, s);
+            where = gain > best ? i + lane : where;
+            best = larger<L>(best, gain);
+        }
+        const Vec<L> top = largest<L>(best);
+        if (!(top[0] > enough)) break;
+        const int r = where[first_set<L>(best == top)];
+        const float s = step[r];
+        const float* column = q + int64_t(r) * width;
+        for (int i = 0; i < width; i += L) {
+            const Vec<L> here = i + lane == r ? all<L>(s) : Vec<L>{};
+            store<L>(x + i, load<L>(x + i) + here);
+            store<L>(g + i, load<L>(g + i) + s * load<L>(column + i) + ridge * here);
+        }
+        decrease += top[0];
+    }
+    return updates;
+}
+
+template <int L, int N>
+void descend(const HalfStep& h, int64_t begin, int64_t end, float threshold, float* scratch, Descent* out) {
+    const int width = N ? N * L : h.width;
+    float* own = scratch;
+    float* diagonal = own + int64_t(width) * width;
+    float* inverse = diagonal + width;
+    float* step = inverse + width;
+    float* pack = step + width;
+    double decrease = 0;
+    int64_t updates = 0;
+    Vec<L> top{};
+    for (int64_t row = begin; row < end; row++) {
+        float* x = h.moving + row * width;
+        const float enough = threshold > h.noise[row] ? threshold : h.noise[row];
+        if (h.gain[row] > enough) {
+            const int32_t* index = h.indices + h.pointers[row];
+            const int64_t count = h.pointers[row + 1] - h.pointers[row];
+            const float ridge = h.l2 + h.l2_per_rating * float(count);
+            const float* q = h.gram;
+            if (h.own != 0) {
+                gram<L, N>(h.fixed, index, count, width, own, pack);
+                if (h.shared)
+                    for (int64_t i = 0; i < int64_t(width) * width; i += L)
+                        store<L>(own + i, h.own * load<L>(own + i) + load<L>(h.gram + i));
+                q = own;
+            }
+            for (int i = 0; i < width; i += L) {
+                Vec<L> d;
+                for (int l = 0; l < L; l++) d[l] = q[int64_t(i + l) * width + i + l] + ridge;
+                store<L>(diagonal + i, d);
+                store<L>(inverse + i, inverse_of<L>(d, load<L>(h.movable + i)));
+            }
+            updates += descend_row<L, N>(q, ridge, enough, h.max_updates, width, x,
+                                         h.gradient + row * width, diagonal, inverse, step, decrease);
+        }
+        for (int i = 0; i < width; i += L) top = larger<L>(top, load<L>(x + i));
+    }
+    *out = {decrease, updates, largest<L>(top)[0]};
+}
+
+// Put an item where it belongs in a list that is sorted by score; of equals the earlier one leads.
+INLINE void insert(float* score, int32_t* item, int n, float new_score, int32_t new_item) {
+    int at = n - 1;
+    for (; at > 0 && score[at - 1] < new_score; at--) {
+        score[at] = score[at - 1];
+        item[at] = item[at - 1];
+    }
+    score[at] = new_score;
+    item[at] = new_item;
+}
+
+// Scores of `lanes` items by `users_at_once` users in registers; only those above a user's n-th best
+// so far are looked at one by one. Items come in order, so equal scores go to the lower number.
+template <int L>
+void top_items(const TopItems& t, int64_t begin, int64_t end, float* score, uint8_t* excluded) {
+    constexpr int U = users_at_once;
+    for (int64_t first = begin; first < end; first += U) {
+        const int users = int(end - first < U ? end - first : U);
+        const float* w[U];
+        for (int u = 0; u < U; u++) {
+            const int64_t row = t.user[first + (u < users ? u : 0)];
+            w[u] = t.users + row * t.rank;
+            if (u >= users) continue;
+            for (int64_t j = t.seen_pointers[row]; j < t.seen_pointers[row + 1]; j++)
+                excluded[u * t.items + t.seen[j]] = 1;
+            for (int i = 0; i < t.n; i++) {
+                score[u * t.n + i] = -__builtin_inff();
+                t.best[(first + u) * t.n + i] = -1;
+            }
+        }
+        for (int64_t item = 0; item < t.items; item += L) {
+            const float* panel = t.panels + item * t.rank;
+            Vec<L> sum[U] = {};
+            for (int r = 0; r < t.rank; r++) {
+                const Vec<L> h = load<L>(panel + r * L);
+#pragma GCC unroll 4
+                for (int u = 0; u < U; u++) sum[u] += all<L>(w[u][r]) * h;
+            }
+            for (int u = 0; u < users; u++) {
+                float* scores = score + u * t.n;
+                for (unsigned above = bits<L>(sum[u] > all<L>(scores[t.n - 1])); above; above &= above - 1) {
+                    const int lane = __builtin_ctz(above);
+                    const int64_t i = item + lane;
+                    if (i < t.items && t.allowed[i] && !excluded[u * t.items + i] && sum[u][lane] > scores[t.n - 1])
+                        insert(scores, t.best + (first + u) * t.n, t.n, sum[u][lane], int32_t(i));
+                }
+            }
+        }
+        for (int u = 0; u < users; u++) {
+            const int64_t row = t.user[first + u];
+            for (int64_t j = t.seen_pointers[row]; j < t.seen_pointers[row + 1]; j++)
+                excluded[u * t.items + t.seen[j]] = 0;
+        }
+    }
+}
+
+template <int L, int N> Kernels of_width(int width) {
+    return {L, width, survey<L, N>, descend<L, N>, gram<L, N>, top_items<L>};
+}
+
+// The kernels for rows of `vectors` vectors of L floats.
+template <int L> Kernels of_lanes(int rank) {
+    const int vectors = (rank + L - 1) / L;
+    switch (vectors) {
+        case 1: return of_width<L, 1>(L);
+        case 2: return of_width<L, 2>(2 * L);
+        case 3: return of_width<L, 3>(3 * L);
+        case 4: return of_width<L, 4>(4 * L);
+        default: return of_width<L, 0>(vectors * L);
+    }
+}
+
+}  // namespace
+}  // namespace tastemix

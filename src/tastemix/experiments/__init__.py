@@ -1,0 +1,80 @@
+"""The paper's eight experiments, for any ratings, resumable, each with its tables and charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from tastemix.errors import ParameterError
+from tastemix.evaluate import Judge
+from tastemix.experiments import (
+    comparison,
+    convergence,
+    correlation,
+    facts,
+    fold_counts,
+    largest,
+    ranks,
+    sensitivity,
+)
+from tastemix.experiments.context import Context
+from tastemix.experiments.exhibits import Section
+from tastemix.experiments.runs import Log, OnRun, Run, execute
+from tastemix.experiments.settings import FULL, QUICK, Settings
+from tastemix.ratings import Ratings
+
+EXPERIMENTS: dict[str, ModuleType] = {
+    module.NAME: module
+    for module in (
+        *(facts, comparison, correlation, sensitivity),
+        *(fold_counts, ranks, largest, convergence),
+    )
+}
+JUDGE = Judge(raw=True)
+"""The paper's protocol: bare products, default thresholds (4 and 3.5 on a scale of 1 to 5)."""
+
+__all__ = ["EXPERIMENTS", "FULL", "QUICK", "Context", "Log", "Settings", "plan", "reproduce"]
+
+
+def plan(context: Context, names: Iterable[str] = EXPERIMENTS) -> list[Run]:
+    """The runs that these experiments need, each once."""
+    return list(dict.fromkeys(run for name in _checked(names) for run in _planned(name, context)))
+
+
+def reproduce(
+    dataset: str,
+    ratings: Ratings,
+    folder: Path,
+    settings: Settings = FULL,
+    names: Iterable[str] = EXPERIMENTS,
+    on_run: OnRun | None = None,
+) -> list[Section]:
+    """Run these experiments on ratings, or the rest of them, and say what they show.
+
+    Finished runs are in `runs.jsonl` of the folder and are not run again.
+    """
+    context = Context(dataset, ratings, settings)
+    chosen = _checked(names)
+    log = Log(folder / "runs.jsonl")
+    try:
+        records = execute(plan(context, chosen), ratings, log, JUDGE, on_run)
+    finally:
+        log.close()
+    sections: list[Section] = [EXPERIMENTS[name].section(context, records) for name in chosen]
+    return sections
+
+
+def _planned(name: str, context: Context) -> list[Run]:
+    runs: list[Run] = EXPERIMENTS[name].plan(context)
+    return runs
+
+
+def _checked(names: Iterable[str]) -> list[str]:
+    chosen = list(names)
+    for name in chosen:
+        if name not in EXPERIMENTS:
+            raise ParameterError(
+                f"there is no experiment {name!r}: choose from {', '.join(EXPERIMENTS)}"
+            )
+    return chosen

@@ -1,0 +1,178 @@
+"""One fit judged at some of its steps: what all experiments are made of, and the log of them.
+
+A log is a file of one JSON record a line, each flushed to the disk before the next fit begins. A
+killed experiment loses the fit it was in and nothing else; started again, it goes on from there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tastemix import anls, splits
+from tastemix.engine.base import Session
+from tastemix.errors import DataError
+from tastemix.evaluate import Judge
+from tastemix.methods import Method
+from tastemix.model import Factors, Scores
+from tastemix.ratings import Ratings
+
+LAST = 0
+"""The step number under which a method without steps is judged."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A method fitted to the training part of one fold and judged on its test part."""
+
+    method: Any
+    checkpoints: tuple[int, ...] = ()
+    """Steps after which it is judged; without any, only at the end."""
+    folds: int = 5
+    fold: int = 0
+    catalogue: bool = False
+    largest: bool = False
+    """Measure the largest prediction over all pairs instead of judging the test part."""
+
+    def key(self, ratings: Ratings, judge: Judge) -> str:
+        """What tells this run's record from all others: data, run, judge and our version."""
+        text = f"{ratings.fingerprint} {self!r} {judge!r} {version('tastemix')}"
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a run found: the metrics at each judged step, and the seconds of the fit alone."""
+
+    judged: dict[int, dict[str, float]]
+    seconds: float
+
+    @property
+    def last(self) -> dict[str, float]:
+        """The metrics at the end."""
+        return self.judged[max(self.judged)]
+
+
+class Log:
+    """Records by key, in memory and in a file that only grows."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("a+b")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise DataError(
+                f"{path} is in use by another run: wait for it, or choose another folder with --out"
+            ) from None
+        self._records: dict[str, Record] = {}
+        self._file.seek(0)
+        whole = 0
+        for line in self._file:
+            record = _parsed(line)
+            if record is None:
+                break  # torn by a kill: it and what follows were never told to be finished
+            self._records[record[0]] = record[1]
+            whole += len(line)
+        self._file.truncate(whole)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._records
+
+    def __getitem__(self, key: str) -> Record:
+        return self._records[key]
+
+    def add(self, key: str, run: Run, record: Record) -> None:
+        """Append a record; when this returns, it is on the disk."""
+        about = {**dataclasses.asdict(run), "method": type(run.method).__name__}
+        about["parameters"] = dataclasses.asdict(run.method)
+        line = {"key": key, "run": about, **dataclasses.asdict(record)}
+        self._file.write(json.dumps(line).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._records[key] = record
+
+    def close(self) -> None:
+        """Let another process write."""
+        self._file.close()
+
+
+def _parsed(line: bytes) -> tuple[str, Record] | None:
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        found = json.loads(line)
+        judged = {int(step): values for step, values in found["judged"].items()}
+        return found["key"], Record(judged, found["seconds"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+OnRun = Callable[[int, int, Run, float], None]
+"""Called before each run with the runs done and in all, the run, and the seconds likely left."""
+
+
+def execute(
+    runs: Iterable[Run], ratings: Ratings, log: Log, judge: Judge, on_run: OnRun | None = None
+) -> dict[Run, Record]:
+    """The record of every run, from the log where it is there."""
+    keys = {run: run.key(ratings, judge) for run in runs}
+    missing = sorted(
+        (run for run, key in keys.items() if key not in log), key=lambda run: (run.folds, run.fold)
+    )
+    split = lru_cache(maxsize=1)(lambda fold, folds: splits.fold(ratings, fold, folds))
+    began = time.perf_counter()
+    for done, run in enumerate(missing):
+        if on_run is not None:
+            each = (time.perf_counter() - began) / done if done else float("nan")
+            on_run(done, len(missing), run, each * (len(missing) - done))
+        log.add(keys[run], run, _record(run, split(run.fold, run.folds), judge))
+    return {run: log[key] for run, key in keys.items()}
+
+
+def _record(run: Run, split: splits.Split, judge: Judge) -> Record:
+    judge = dataclasses.replace(judge, catalogue=run.catalogue)
+    judged: dict[int, dict[str, float]] = {}
+    half = split.test.by_user
+
+    def look(step: int, scores: Scores) -> None:
+        if run.largest and isinstance(scores, Factors):
+            judged[step] = {"largest": scores.largest()}
+        else:
+            predicted = scores.pairs(half.rows, half.indices)
+            judged[step] = judge(scores, split.train, split.test, predicted)
+
+    def watch(step: anls.Step, session: Session) -> None:
+        if step.number in run.checkpoints:
+            look(step.number, Factors(*session.factors(), shift=split.train.shift))
+
+    began = time.perf_counter()
+    model = _fit(run.method, split.train, watch if run.checkpoints else None)
+    seconds = sum(step.seconds for step in model.history) or time.perf_counter() - began
+    last = len(model.history) or LAST
+    if last not in judged:
+        look(last, model.scores)
+    return Record(judged, seconds)
+
+
+def _fit(method: Method, ratings: Ratings, watch: anls.OnStep | None) -> Any:
+    if watch is None or not hasattr(method, "recipe"):
+        return method.fit(ratings)
+    return method.fit(ratings, on_step=watch)  # type: ignore[call-arg]
+
+
+def means(records: Sequence[Record]) -> dict[str, float]:
+    """The mean of every metric at the end of several runs."""
+    names = records[0].last
+    return {name: sum(record.last[name] for record in records) / len(records) for name in names}

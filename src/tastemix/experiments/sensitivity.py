@@ -1,0 +1,63 @@
+"""Experiment 3: every metric against the rank and against the steps of one method."""
+
+from __future__ import annotations
+
+from tastemix.evaluate import HIGHER_IS_WORSE
+from tastemix.experiments.context import Context, Records, best_rank
+from tastemix.experiments.exhibits import Lines, Section, Series
+from tastemix.experiments.runs import Run
+from tastemix.experiments.settings import NINE, TITLES
+
+NAME = "sensitivity"
+TITLE = "Metrics against rank and steps"
+
+METHOD = "PRD"
+SCORES = ("rank_score", "class_score", "rating_score")
+
+
+def plan(context: Context) -> list[Run]:
+    """The sweep's runs of the one method."""
+    return [run for (name, _), run in context.sweep().items() if name == METHOD]
+
+
+def section(context: Context, records: Records) -> Section:
+    """Each metric over its largest value, and the three cumulative scores."""
+    runs = {rank: run for (name, rank), run in context.sweep().items() if name == METHOD}
+    ranks = sorted(runs)
+    by_rank = {float(rank): records[runs[rank]].last for rank in ranks}
+    chosen = best_rank(context, records, METHOD)
+    by_step = {float(step): judged for step, judged in records[runs[chosen]].judged.items()}
+    text = (
+        f"{METHOD}: on the left of each pair the errors fall and the other metrics rise towards "
+        "their best; each is divided by its largest value so that they share an axis."
+    )
+    return Section(
+        NAME,
+        TITLE,
+        text,
+        [
+            _lines(f"Metrics against rank, {METHOD}", "rank", by_rank, NINE),
+            _lines(f"Scores against rank, {METHOD}", "rank", by_rank, SCORES),
+            _lines(f"Metrics against steps, {METHOD}({chosen})", "steps", by_step, NINE),
+            _lines(f"Scores against steps, {METHOD}({chosen})", "steps", by_step, SCORES),
+        ],
+    )
+
+
+def _lines(
+    title: str, axis: str, judged: dict[float, dict[str, float]], names: tuple[str, ...]
+) -> Lines:
+    series = []
+    for name in names:
+        values = [found[name] for found in judged.values()]
+        top = max(values)
+        series.append(
+            Series(
+                TITLES[name],
+                list(judged),
+                [value / top for value in values],
+                dashed=name in HIGHER_IS_WORSE,
+            )
+        )
+    note = "Dashed: errors, where lower is better." if set(names) & HIGHER_IS_WORSE else ""
+    return Lines(title, axis, "share of the largest value", series, note=note)

@@ -1,0 +1,72 @@
+"""What a step minimises, as data: a handful of numbers and one choice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from tastemix.errors import ParameterError
+
+Prior = float | Literal["dynamic"] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """½ Σ_Ω (a − b)² + (w/2) Σ_∉Ω (t − b)² + λ₁ Σ x + ½ Σ (λ₂ + λ₂′ |Ω_row|) ‖x‖², both factors.
+
+    The prior t of an unknown rating is ignored (None, which is w = 0), one number on the ratings'
+    own scale, or "dynamic": what the factors predicted just before the half-step.
+    """
+
+    l1: float = 0.0
+    l2: float = 0.0
+    l2_per_rating: float = 0.0
+    prior: Prior = None
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("l1", "l2", "l2_per_rating"):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf:
+                raise ParameterError(f"{name} is {value!r}: it must be a number of 0 or more")
+        if not 0 <= self.weight <= 1:
+            raise ParameterError(f"weight is {self.weight!r}: it must lie between 0 and 1")
+        if isinstance(self.prior, str):
+            if self.prior != "dynamic":
+                raise ParameterError(f"prior is {self.prior!r}: give a number, 'dynamic' or None")
+        elif self.prior is not None and not math.isfinite(self.prior):
+            raise ParameterError(f"prior is {self.prior!r}: it must be a finite number")
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the prior follows the factors."""
+        return self.prior == "dynamic"
+
+    @property
+    def unknown_weight(self) -> float:
+        """w, the weight of the unknown ratings: 0 where they are ignored."""
+        return 0.0 if self.prior is None else self.weight
+
+    def target(self, shift: float) -> float:
+        """The static prior seen from a scale shifted to start at zero; 0 if there is none."""
+        return self.prior - shift if isinstance(self.prior, int | float) else 0.0
+
+
+@dataclass(frozen=True)
+class Phase:
+    """An objective for a number of steps. A row is done when no coordinate gains ε times the best
+    first gain of all rows; ε is the tolerance.
+    """
+
+    objective: Objective
+    steps: int
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if self.steps < 0:
+            raise ParameterError(f"steps is {self.steps}: it must be 0 or more")
+        if not 0 <= self.tolerance < 1:
+            raise ParameterError(
+                f"tolerance is {self.tolerance}: it must be at least 0 and below 1"
+            )

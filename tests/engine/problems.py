@@ -1,0 +1,63 @@
+"""The cross product that engine tests run over: objectives × instruction sets × problems."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import numpy as np
+
+import tastemix as tm
+from tastemix import _native, anls
+from tastemix.engine import Engine, Held, Pair, Session
+from tastemix.objective import Objective
+
+OBJECTIVES = {
+    "ignored": Objective(),
+    "l1": Objective(l1=0.2),
+    "l2": Objective(l2=0.5),
+    "l2 per rating": Objective(l2=0.1, l2_per_rating=0.03),
+    "prior 0": Objective(prior=0.0),
+    "prior 3": Objective(prior=3.0),
+    "weak prior": Objective(prior=3.0, weight=0.3, l1=0.1),
+    "prior of no weight": Objective(prior=3.0, weight=0.0),
+    "prior, ridge per rating": Objective(prior=2.0, l2_per_rating=0.05),
+    "dynamic": Objective(prior="dynamic"),
+    "weak dynamic": Objective(prior="dynamic", weight=0.4, l2=0.2),
+}
+ISAS = _native.available_isas()
+
+
+@contextlib.contextmanager
+def isa(name: str) -> Iterator[None]:
+    before = _native.current_isa()
+    _native.use_isa(name)
+    try:
+        yield
+    finally:
+        _native.use_isa(before)
+
+
+def steps(
+    engine: Engine,
+    ratings: tm.Ratings,
+    rank: int,
+    objective: Objective,
+    count: int,
+    *,
+    seed: int = 0,
+    start: Pair | None = None,
+    held: Held = Held(),
+    tolerance: float = 1e-3,
+) -> Session:
+    """A session after some steps."""
+    session = engine.open(ratings, start or anls.start(ratings, rank, seed), held)
+    for _ in range(count):
+        session.half_step("items", objective, tolerance)
+        session.half_step("users", objective, tolerance)
+    return session
+
+
+def half_of_squares(ratings: tm.Ratings) -> float:
+    """½Σa², what the objectives of two engines are compared against."""
+    return 0.5 * float(((ratings.by_user.values.astype(np.float64) - ratings.shift) ** 2).sum())

@@ -1,0 +1,53 @@
+"""The README's snippets are run from top to bottom, as a reader would."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parent.parent / "README.md"
+CSV = "user,item,rating\n" + "\n".join(
+    f"{user},{item},{1 + (3 * u + 2 * i + u * i) % 5}"
+    for u, user in enumerate(["ann", "bob", "cy", "dee", "eve", "fay"])
+    for i, item in enumerate(["Heat", "Up", "Alien", "Jaws", "Big"])
+)
+
+
+def snippets(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "ratings.csv").write_text(CSV)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_python_snippets_run(folder: Path) -> None:
+    program = "\n".join(snippets("python"))
+    assert program.count("tm.") > 5
+    exec(compile(program, str(README), "exec"), {})
+    assert (folder / "movies.tastemix" / "model.json").exists()
+
+
+def test_the_shell_snippets_run(folder: Path) -> None:
+    lines = [line for block in snippets("sh") for line in block.splitlines() if line]
+    commands = [line for line in lines if line.startswith("tastemix")]
+    assert len(commands) >= 2
+    for command in commands:
+        name, *arguments = shlex.split(command, comments=True)
+        program = Path(sys.executable).with_name(name)
+        done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_make_targets_exist() -> None:
+    makefile = (README.parent / "Makefile").read_text()
+    named = set(re.findall(r"^make (\w+)", "\n".join(snippets("sh")), re.MULTILINE))
+    assert named == {"demo", "test"}
+    for target in named:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
