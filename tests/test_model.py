@@ -152,7 +152,7 @@ def test_a_damaged_table_is_refused(model: tm.Model, tmp_path) -> None:
         ({"format": "zip"}, "does not describe a tastemix model"),
         ({"tables": {"users": {"file": "../../etc/passwd", "sha256": ""}}}, "no such file is ours"),
         ({"scale": None}, "is incomplete or damaged"),
-        ({"mean": "NaN"}, "not finite"),
+        ({"mean": "NaN"}, "its mean is 'NaN': expected a finite number"),
     ],
 )
 def test_a_changed_index_is_refused(model: tm.Model, tmp_path, change: dict, message: str) -> None:

@@ -140,11 +140,21 @@ def test_times_are_counts_or_microseconds(kind: str) -> None:
     assert ratings.timestamp.tolist() == expected
 
 
-def test_times_in_csv_may_be_dates(tmp_path: Path) -> None:
-    rows = "ann,Heat,3,1970-01-01 00:00:01\nbob,Heat,3,1970-01-01T00:00:02.5\n"
-    ratings = tm.read(written(tmp_path, f"user,item,rating,when\n{rows}"), timestamp="when")
+def test_times_in_csv_may_be_dates_and_finer_further_down(tmp_path: Path) -> None:
+    rows = "".join(f"{row},5,3,1970-01-01 00:00:01\n" for row in range(100_000))
+    text = f"user,item,rating,when\n{rows}100000,5,3,1970-01-01T00:00:02.5\n"
+    ratings = tm.read(written(tmp_path, text), timestamp="when")
     assert ratings.timestamp is not None
-    assert ratings.timestamp.tolist() == [1_000_000, 2_500_000]
+    assert ratings.timestamp.tolist() == [1_000_000] * 100_000 + [2_500_000]
+
+
+def test_line_breaks_in_quotes_do_not_end_a_row_wherever_the_file_is_divided(
+    tmp_path: Path,
+) -> None:
+    """Nearly every line of this file lies within quotes and looks like a rating."""
+    note = "\n".join(["9,9,9,x"] * 200)
+    rows = "".join(f'{row},5,3,"{note}"\n' for row in range(6000))
+    assert len(tm.read(written(tmp_path, f"user,item,rating,note\n{rows}"))) == 6000
 
 
 # Bad input: (what is done, the error, what it says)

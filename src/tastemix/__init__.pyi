@@ -5,6 +5,7 @@ from tastemix.engine.cpu import set_threads as set_threads
 from tastemix.errors import TastemixError as TastemixError
 from tastemix.evaluate import Results as Results
 from tastemix.evaluate import cross_validate as cross_validate
+from tastemix.factors import Factors as Factors
 from tastemix.methods import ANLS as ANLS
 from tastemix.methods import MIXD as MIXD
 from tastemix.methods import MIXR as MIXR
@@ -18,7 +19,6 @@ from tastemix.methods import Baseline as Baseline
 from tastemix.methods import Popular as Popular
 from tastemix.methods import Random as Random
 from tastemix.methods import fit as fit
-from tastemix.model import Factors as Factors
 from tastemix.model import Model as Model
 from tastemix.model import load as load
 from tastemix.objective import Objective as Objective

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tastemix import metrics, splits
 from tastemix.errors import ParameterError
+from tastemix.factors import Scores
 from tastemix.methods import Method
-from tastemix.model import Scores
 from tastemix.ratings import Ratings
 
 HIGHER_IS_WORSE = frozenset({"rmse", "mae", "mse", "nmae", "cmae", "fallout"})

@@ -18,8 +18,9 @@ from tastemix.anls import EarlyStop, OnStep
 from tastemix.engine.base import Engine, Held, Pair, Session
 from tastemix.engine.cpu import CpuEngine
 from tastemix.errors import ParameterError
+from tastemix.factors import Factors, Floats
 from tastemix.ids import Indices
-from tastemix.model import Factors, Floats, Model
+from tastemix.model import Model
 from tastemix.objective import Objective, Phase
 from tastemix.ratings import Half, Ratings, Scale
 from tastemix.topn import Allowed, best_items
@@ -69,9 +70,8 @@ def _fit(
 
     history = anls.run(session, recipe.phases, watch)
     factors = session.factors() if stop is None or stop.best is None else stop.best[1]
-    return Model.of(
-        self, Factors(*factors, shift=ratings.shift), ratings, tuple(recipe.phases), tuple(history)
-    )
+    scores = Factors(*factors, ratings.shift, held)
+    return Model.of(self, scores, ratings, tuple(recipe.phases), tuple(history))
 
 
 def _opening(recipe: ANLS, ratings: Ratings, start: Pair | None) -> tuple[Pair, Held]:

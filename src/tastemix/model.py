@@ -1,4 +1,4 @@
-"""A fitted model: scores for pairs, the ids they speak of, and where it all came from."""
+"""A fitted model, by the user's own ids: predictions, recommendations, and where they come from."""
 
 from __future__ import annotations
 
@@ -6,101 +6,29 @@ import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from tastemix import _native, store
+from tastemix import anls, foldin, insight, saved
 from tastemix.anls import Step
-from tastemix.engine.base import Matrix
-from tastemix.errors import DataError, ModelFileError, ParameterError
+from tastemix.engine.base import Matrix, Pair
+from tastemix.engine.cpu import CpuEngine
+from tastemix.errors import DataError, IdError, ParameterError
+from tastemix.factors import Factors, Floats, Population, Scores
 from tastemix.ids import Ids, Indices
-from tastemix.objective import Objective, Phase
+from tastemix.objective import Phase
 from tastemix.ratings import Half, Ratings, Scale
 from tastemix.topn import Allowed
 
-Floats = NDArray[np.float64]
-
-
-class Scores(Protocol):
-    """A raw prediction for every pair of dense numbers."""
-
-    def pairs(self, user: Indices, item: Indices) -> Floats:
-        """The prediction of each pair."""
-        ...
-
-    def block(self, user: Indices) -> NDArray[Any]:
-        """The predictions of these users for every item."""
-        ...
-
-    def best(self, user: Indices, seen: Half, allowed: Allowed, n: int) -> Indices:
-        """(users, n) items with the highest predictions, of those allowed (by item) and not seen.
-
-        The best first, equal ones by number, −1 where there are no more.
-        """
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class Factors:
-    """b_ui = shift + w_u · h_i."""
-
-    users: Matrix
-    items: Matrix
-    shift: float = 0.0
-
-    @property
-    def rank(self) -> int:
-        """The length of a row."""
-        return int(self.users.shape[1])
-
-    def pairs(self, user: Indices, item: Indices) -> Floats:
-        """See Scores.pairs."""
-        return _native.pair_products(self.users, self.items, user, item) + self.shift
-
-    def block(self, user: Indices) -> NDArray[Any]:
-        """See Scores.block."""
-        return self.users[user] @ self.items.T + np.float32(self.shift)
-
-    def best(self, user: Indices, seen: Half, allowed: Allowed, n: int) -> Indices:
-        """See Scores.best."""
-        return _native.top_items(
-            self.users, self.items, user, seen.pointers, seen.indices, allowed, n
-        )
-
-    def largest(self, at_once: int = 4_000_000) -> float:
-        """The largest prediction over all pairs, a block of users at a time."""
-        blocks = -(-len(self.users) * len(self.items) // at_once)
-        everyone = np.arange(len(self.users), dtype=np.int32)
-        return max(
-            float(self.block(some).max())
-            for some in np.array_split(everyone, min(blocks, len(everyone)))
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Population:
-    """One side of a model: who is in it, and the mean (NaN if none) and number of their ratings."""
-
-    ids: Ids
-    mean: Floats
-    count: NDArray[np.int64]
-
-    @staticmethod
-    def of(ids: Ids, half: Half) -> Population:
-        """The population of one side of the ratings."""
-        first = half.pointers[:-1].clip(max=max(len(half.values) - 1, 0))
-        sums = np.add.reduceat(half.values, first, dtype=np.float64)
-        mean = np.full(len(ids), np.nan)
-        np.divide(sums, half.counts, out=mean, where=half.counts > 0)
-        return Population(ids, mean, half.counts)
+NEW = "new"
+"""The id of a person or an item that was folded in."""
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What a method's fit gives: predictions by the user's own ids."""
+    """What a method's fit gives."""
 
     scores: Scores
     users: Population
@@ -137,6 +65,13 @@ class Model:
             phases=phases,
             history=history,
             ratings=ratings,
+        )
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return (
+            f"Model({self.method}({options}), {len(self.users.ids):,} users, "
+            f"{len(self.items.ids):,} items)"
         )
 
     @property
@@ -190,106 +125,259 @@ class Model:
             result = np.where(cold, np.where(np.isnan(instead), self.mean, instead), result)
         return result.clip(*self.scale) if clip else result
 
+    def recommend(
+        self,
+        user: Any,
+        n: int = 10,
+        *,
+        seen: Any = None,
+        allow: Any = None,
+        deny: Any = None,
+    ) -> pa.Table:
+        """The n items with the highest predictions that a user has not rated: item and score.
+
+        user: an id, or a list of them, which adds a column `user`.
+        seen: items to leave out in place of those rated in training ([] for none); for a list of
+            users, a mapping from user to items.
+        allow, deny: recommend only, or none of, these items.
+        The score is the prediction before clipping. Equal scores go by the order of the ids.
+        """
+        if n < 1:
+            raise ParameterError(f"n is {n}: ask for 1 item or more")
+        many = isinstance(user, list | tuple | np.ndarray | pa.Array | pa.ChunkedArray) or (
+            hasattr(user, "__arrow_c_stream__") or hasattr(user, "to_numpy")
+        )
+        asked = self._known_users(user if many else [user])
+        excluded = self._seen(asked, seen if many or seen is None else {user: seen})
+        best = self.scores.best(asked, excluded, self._allowed(allow, deny), n)
+        there = best >= 0
+        users, items = np.repeat(asked, there.sum(axis=1)), best[there]
+        table = {"item": self.items.ids.take(items), "score": self.scores.pairs(users, items)}
+        return pa.table({"user": self.users.ids.take(users), **table} if many else table)
+
+    def explain(self, user: Any, item: Any) -> pa.Table:
+        """Taste by taste, why this prediction: the values add up to the raw prediction.
+
+        part, user_weight, item_weight, value, and `because`: items the user rated that weigh most
+        in the taste. A `baseline` part holds what no taste adds.
+        """
+        u, i = self.users.ids.number(user), self.items.ids.number(item)
+        f = self.factors
+        rated = (
+            self.ratings.by_user.row(u)[0] if self.ratings is not None else np.empty(0, np.int32)
+        )
+        return insight.parts(
+            f.users[u], f.items[i], f.shift, f.held, rated, f.items, self.items.ids
+        )
+
+    def tastes(self, n: int = 8) -> pa.Table:
+        """The n items that weigh most in every taste: taste (from 1), item, weight."""
+        f = self.factors
+        return insight.top_of_tastes(f.items, self.items.count, self.items.ids, f.held, n)
+
+    def similar(self, item: Any, n: int = 5) -> pa.Table:
+        """The n items with the most similar mix of tastes: item and similarity (cosine)."""
+        best, cosine = insight.neighbours(self.factors.items, self.items.ids.number(item), n)
+        return pa.table({"item": self.items.ids.take(best), "similarity": cosine})
+
+    def similar_users(self, user: Any, n: int = 5) -> pa.Table:
+        """The n users with the most similar mix of tastes: user and similarity (cosine)."""
+        best, cosine = insight.neighbours(self.factors.users, self.users.ids.number(user), n)
+        return pa.table({"user": self.users.ids.take(best), "similarity": cosine})
+
+    def fold_in(self, ratings: Mapping[Any, float]) -> Person:
+        """A new person from a few ratings {item: rating}, without retraining."""
+        given = self._given(ratings, "items")
+        rows = foldin.rows(
+            *(given, self.factors.items, "users", self.phases),
+            *(self.factors.users.mean(axis=0), self.factors.held),
+        )
+        factors = dataclasses.replace(self.factors, users=rows)
+        users = Population.of(given.users, given.by_user)
+        return Person(
+            dataclasses.replace(self, scores=factors, users=users, ratings=given, history=())
+        )
+
+    def fold_in_item(self, ratings: Mapping[Any, float]) -> NewItem:
+        """A new item from a few ratings {user: rating}, without retraining."""
+        given = self._given(ratings, "users")
+        rows = foldin.rows(
+            *(given, self.factors.users, "items", self.phases),
+            *(self.factors.items.mean(axis=0), self.factors.held),
+        )
+        factors = dataclasses.replace(self.factors, items=rows)
+        items = Population.of(given.items, given.by_item)
+        return NewItem(
+            self, dataclasses.replace(self, scores=factors, items=items, ratings=given, history=())
+        )
+
+    def update(self, ratings: Ratings, *, steps: int = 5) -> Model:
+        """The model of the training ratings and these, from a few steps of its last phase.
+
+        A pair rated before takes the new rating. New users and items start as the average one.
+        """
+        if self.ratings is None:
+            raise ParameterError("this model came without its ratings: it cannot be updated")
+        if not self.phases:
+            raise ParameterError(f"a {self.method} model was not made by steps: fit it anew")
+        both = joined(self.ratings, ratings, self.scale)
+        known = zip((both.users, both.items), (self.users, self.items), strict=True)
+        numbers = [old.ids.find(ids.values) for ids, old in known]
+        factors = (self.factors.users, self.factors.items)
+        start = Pair(*(_rows_of(rows, at) for rows, at in zip(factors, numbers, strict=True)))
+        session = CpuEngine().open(both, start, self.factors.held)
+        history = anls.run(session, [dataclasses.replace(self.phases[-1], steps=steps)])
+        scores = Factors(*session.factors(), both.shift, self.factors.held)
+        return dataclasses.replace(
+            self,
+            scores=scores,
+            users=Population.of(both.users, both.by_user),
+            items=Population.of(both.items, both.by_item),
+            mean=float(both.by_user.values.mean(dtype=np.float64)),
+            history=(*self.history, *history),
+            ratings=both,
+        )
+
     def save(self, path: str | os.PathLike[str], *, ratings: bool = True) -> None:
         """Write the model as a folder of open files, over an older one if there is one.
 
-        Without its ratings the file is smaller, and whoever loads it does not know what was seen.
+        Without its ratings the folder is smaller, and whoever loads it does not know what was seen.
         """
         if ratings and self.ratings is None:
             raise ParameterError("this model came without its ratings: save it with ratings=False")
-        tables = {
-            "users": _population_table(self.users, self.factors.users),
-            "items": _population_table(self.items, self.factors.items),
+        names = set(saved.Pieces._fields) - {"scores", "ratings"}
+        rest: dict[str, Any] = {name: getattr(self, name) for name in names}
+        kept = self.ratings if ratings else None
+        saved.write(path, saved.Pieces(scores=self.factors, ratings=kept, **rest))
+
+    def _known_users(self, users: Any) -> Indices:
+        numbers = self.users.ids.find(users)
+        if (numbers < 0).any():
+            self.users.ids.number(list(users)[int(np.argmax(numbers < 0))])  # says which
+        return numbers
+
+    def _seen(self, asked: Indices, seen: Any) -> Half:
+        """What each user is not shown, by number."""
+        if seen is None:
+            if self.ratings is None:
+                raise ParameterError(
+                    "this model came without its ratings, so it does not know what was seen: pass "
+                    "seen= with the items to leave out, or seen=[]"
+                )
+            return self.ratings.by_user
+        if not isinstance(seen, Mapping):
+            seen = dict.fromkeys(self.users.ids.take(asked).to_pylist(), seen)
+        pointers = np.zeros(len(self.users.ids) + 1, np.int64)
+        left_out = {
+            self.users.ids.number(user): self._item_numbers(items) for user, items in seen.items()
         }
-        if ratings and self.ratings is not None:
-            tables["ratings"] = self.ratings.to_table()
-        about = {
-            "method": self.method,
-            "parameters": self.parameters,
-            "phases": [dataclasses.asdict(phase) for phase in self.phases],
-            "history": [dataclasses.asdict(step) for step in self.history],
-            "scale": list(self.scale),
-            "mean": self.mean,
-            "shift": self.factors.shift,
-            "fingerprint": None if self.ratings is None else self.ratings.fingerprint,
-            "made_with": _versions(),
-        }
-        store.write(path, tables, about)
+        for number, items in left_out.items():
+            pointers[number + 1] = len(items)
+        np.cumsum(pointers, out=pointers)
+        ordered = [left_out[number] for number in sorted(left_out)]
+        indices = np.concatenate([np.empty(0, np.int32), *ordered]).astype(np.int32)
+        return Half(pointers, indices, np.zeros(len(indices), np.float32))
+
+    def _item_numbers(self, items: Any) -> Indices:
+        """The numbers of those items that are known: the others cannot be recommended anyway."""
+        numbers = self.items.ids.find(list(items))
+        return np.unique(numbers[numbers >= 0])
+
+    def _allowed(self, allow: Any, deny: Any) -> Allowed:
+        allowed = np.full(len(self.items.ids), allow is None, np.uint8)
+        if allow is not None:
+            allowed[self._item_numbers(allow)] = 1
+        if deny is not None:
+            allowed[self._item_numbers(deny)] = 0
+        return allowed
+
+    def _given(self, ratings: Mapping[Any, float], side: Literal["users", "items"]) -> Ratings:
+        """A one-row table of ratings of known ids by, or of, something new."""
+        known = getattr(self, side).ids
+        what, other = known.what, "user" if side == "items" else "item"
+        if not isinstance(ratings, Mapping) or not ratings:
+            raise ParameterError(f"give the ratings as {{{what}: rating}}, at least one")
+        ids = list(ratings)
+        for value, number in zip(ids, known.find(ids), strict=True):
+            if number < 0:
+                raise IdError(
+                    f"{what} {value!r} is not in the model: leave it out of the ratings to fold in"
+                )
+        new = Ids(pa.array([NEW]), other)
+        columns: dict[str, Any] = {what: ids, other: [NEW] * len(ids)}
+        users, items = (known, new) if side == "users" else (new, known)
+        return Ratings.over(
+            *(users, items, columns["user"], columns["item"]),
+            *(list(ratings.values()), None, self.scale),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Person:
+    """Someone who was folded in."""
+
+    model: Model
+    """A model of this one person."""
+
+    @property
+    def weights(self) -> Floats:
+        """How much of each taste there is."""
+        return np.asarray(self.model.factors.users[0], np.float64)
+
+    def predict(self, items: Any, **options: Any) -> Floats:
+        """As Model.predict, for this person and these items."""
+        return self.model.predict([NEW] * len(items), items, **options)
+
+    def recommend(self, n: int = 10, **options: Any) -> pa.Table:
+        """As Model.recommend, for this person; what they rated is left out."""
+        return self.model.recommend(NEW, n, **options)
+
+    def explain(self, item: Any) -> pa.Table:
+        """As Model.explain, for this person."""
+        return self.model.explain(NEW, item)
+
+
+@dataclass(frozen=True, eq=False)
+class NewItem:
+    """An item that was folded in."""
+
+    origin: Model
+    model: Model
+    """A model of this one item."""
+
+    @property
+    def weights(self) -> Floats:
+        """How much of each taste it has."""
+        return np.asarray(self.model.factors.items[0], np.float64)
+
+    def predict(self, users: Any, **options: Any) -> Floats:
+        """As Model.predict, for this item."""
+        return self.model.predict(users, [NEW] * len(users), **options)
+
+    def similar(self, n: int = 5) -> pa.Table:
+        """The n known items with the most similar mix of tastes: item and similarity (cosine)."""
+        rows = np.vstack([self.origin.factors.items, self.model.factors.items])
+        best, cosine = insight.neighbours(rows, len(rows) - 1, n)
+        return pa.table({"item": self.origin.items.ids.take(best), "similarity": cosine})
+
+
+def joined(older: Ratings, newer: Ratings, scale: Scale) -> Ratings:
+    """All ratings of both; a pair that is in both has its newer rating."""
+    tables = [ratings.to_table() for ratings in (older, newer)]
+    for ids, column in ((older.users, tables[1]["user"]), (older.items, tables[1]["item"])):
+        ids.find(column[:1])  # says so if the types differ
+    columns = [
+        pa.chunked_array([*tables[0][name].chunks, *tables[1][name].chunks])
+        for name in ("user", "item", "rating")
+    ]
+    return Ratings.from_arrays(*columns, scale=scale, duplicates="last")
+
+
+def _rows_of(rows: Matrix, numbers: Indices) -> Matrix:
+    """These rows; the mean row for those that are new (−1)."""
+    return np.where(numbers[:, None] < 0, rows.mean(axis=0), rows[numbers]).astype(np.float32)
 
 
 def load(path: str | os.PathLike[str]) -> Model:
     """A saved model, everything about it checked."""
-    tables, about = store.read(path)
-    try:
-        users, user_rows = _read_population(tables["users"], "user")
-        items, item_rows = _read_population(tables["items"], "item")
-        low, high = map(float, about["scale"])
-        model = Model(
-            scores=Factors(user_rows, item_rows, float(about["shift"])),
-            users=users,
-            items=items,
-            scale=(low, high),
-            mean=float(about["mean"]),
-            method=str(about["method"]),
-            parameters=dict(about["parameters"]),
-            phases=tuple(_read_phase(phase) for phase in about["phases"]),
-            history=tuple(Step(**step) for step in about["history"]),
-            ratings=_read_ratings(tables, users.ids, items.ids, (low, high)),
-        )
-    except ModelFileError:
-        raise
-    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
-        raise ModelFileError(
-            f"{os.fspath(path)} is incomplete or damaged ({type(error).__name__}: {error})"
-        ) from None
-    if user_rows.shape[1] != item_rows.shape[1]:
-        raise ModelFileError(
-            f"{os.fspath(path)} has vectors of length {user_rows.shape[1]} for users and "
-            f"{item_rows.shape[1]} for items: they must be of one rank"
-        )
-    if not np.isfinite([low, high, model.mean, model.factors.shift]).all():
-        raise ModelFileError(f"{os.fspath(path)} has a scale, mean or shift that is not finite")
-    return model
-
-
-def _population_table(population: Population, rows: Matrix) -> pa.Table:
-    return pa.table(
-        {
-            "id": population.ids.values,
-            "mean": pa.array(population.mean, from_pandas=True),
-            "count": population.count,
-            "vector": pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1]),
-        }
-    )
-
-
-def _read_population(table: pa.Table, what: str) -> tuple[Population, Matrix]:
-    ids = Ids.known(table["id"], what)
-    vector = table["vector"].combine_chunks()
-    if not pa.types.is_fixed_size_list(vector.type) or vector.type.value_type != pa.float32():
-        raise ModelFileError(f"the {what} vectors are of type {vector.type}: expected float lists")
-    rows = vector.flatten().to_numpy().reshape(len(table), vector.type.list_size)
-    if vector.null_count or not np.isfinite(rows).all():
-        raise ModelFileError(f"a {what} vector has entries that are missing or not finite")
-    mean = table["mean"].cast(pa.float64()).to_numpy()
-    return Population(ids, mean, table["count"].cast(pa.int64()).to_numpy()), rows
-
-
-def _read_phase(phase: Mapping[str, Any]) -> Phase:
-    return Phase(**{**phase, "objective": Objective(**phase["objective"])})
-
-
-def _read_ratings(
-    tables: Mapping[str, pa.Table], users: Ids, items: Ids, scale: Scale
-) -> Ratings | None:
-    if "ratings" not in tables:
-        return None
-    table = tables["ratings"]
-    when = table["timestamp"] if "timestamp" in table.column_names else None
-    return Ratings.over(users, items, table["user"], table["item"], table["rating"], when, scale)
-
-
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    return {name: version(name) for name in ("tastemix", "numpy", "pyarrow")}
+    return Model(**saved.read(path)._asdict())

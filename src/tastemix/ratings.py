@@ -185,20 +185,12 @@ class Ratings:
             raise DataError("there are no ratings: the matrix stores no entry")
         known_users, row = _names(users, "user", matrix.shape[0])
         known_items, column = _names(items, "item", matrix.shape[1])
-        return _canonical(
-            *(known_users, known_items, row[stored.row], column[stored.col], values, None),
-            *(scale, duplicates),
-        )
+        user, item = row[stored.row], column[stored.col]
+        return _canonical(known_users, known_items, user, item, values, None, scale, duplicates)
 
     @staticmethod
     def over(
-        users: Ids,
-        items: Ids,
-        user: Any,
-        item: Any,
-        rating: Any,
-        timestamp: Any,
-        scale: Scale,
+        users: Ids, items: Ids, user: Any, item: Any, rating: Any, timestamp: Any, scale: Scale
     ) -> Ratings:
         """Ratings of users and items that are known already, rated or not; perhaps none at all."""
         user_number, item_number = users.find(user), items.find(item)
@@ -327,8 +319,8 @@ def _transpose(
     """Compressed rows as compressed columns, the entries of a column in the order of the rows."""
     from scipy.sparse import csr_array
 
-    rows = csr_array((payload, indices, pointers), shape=(len(pointers) - 1, columns))
-    turned = rows.tocsc()
+    shape = len(pointers) - 1, columns
+    turned = csr_array((payload, indices, pointers), shape=shape).tocsc()
     return turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False), turned.data
 
 

@@ -23,8 +23,8 @@ from tastemix import anls, splits
 from tastemix.engine.base import Session
 from tastemix.errors import DataError
 from tastemix.evaluate import Judge
+from tastemix.factors import Factors, Scores
 from tastemix.methods import Method
-from tastemix.model import Factors, Scores
 from tastemix.ratings import Ratings
 
 LAST = 0

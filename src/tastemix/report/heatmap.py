@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from functools import partial
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from tastemix.experiments.exhibits import Heat
 from tastemix.report.canvas import NORMAL, SMALL, WIDTH, Canvas, short, text_width
 from tastemix.report.numerals import printed
-from tastemix.report.style import INK, MUTED, PAPER, contrast, heat
+from tastemix.report.style import INK, PAPER, contrast, heat
 
 BLACK = "#000000"
 """On the middle blues nothing lighter can be read."""
@@ -34,27 +35,22 @@ def chart(exhibit: Heat, title: str = "", note: str = "") -> Figure:
     axes = canvas.axes(left, top, left + count * cell, top + count * tall)
     axes.set(xlim=(0, max(count, 1)), ylim=(max(count, 1), 0))
     axes.set_axis_off()
-    size = min(SMALL, cell / 3.2)
     for row, name in enumerate(names):
         middle = (left + (row + 0.5) * cell, top + (row + 0.5) * tall)
         label = partial(canvas.text, text=name, size=NORMAL, color=INK)
         label(left - _ROOM, middle[1], ha="right", va="center_baseline")
         label(middle[0], top - _ROOM, rotation=_SLANT, rotation_mode="anchor")
         for column in range(count):
-            value = float(exhibit.values[row, column])
-            fill = heat(value)
-            axes.add_patch(Rectangle((column, row), 1, 1, fc=fill, ec=PAPER, lw=1.5))
-            pale = contrast(fill, BLACK) >= contrast(fill, PAPER)
-            axes.text(
-                column + 0.5,
-                row + 0.5,
-                _value(value),
-                size=size,
-                color=MUTED if math.isnan(value) else BLACK if pale else PAPER,
-                ha="center",
-                va="center_baseline",
-            )
+            _cell(axes, row, column, float(exhibit.values[row, column]), min(SMALL, cell / 3.2))
     return canvas.figure
+
+
+def _cell(axes: Axes, row: int, column: int, value: float, size: float) -> None:
+    fill = heat(value)
+    axes.add_patch(Rectangle((column, row), 1, 1, fc=fill, ec=PAPER, lw=1.5))
+    ink = BLACK if contrast(fill, BLACK) >= contrast(fill, PAPER) else PAPER
+    look = {"size": size, "color": ink, "ha": "center", "va": "center_baseline"}
+    axes.text(column + 0.5, row + 0.5, _value(value), look)
 
 
 def _value(value: float) -> str:

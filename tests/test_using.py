@@ -1,0 +1,241 @@
+"""Recommendations, explanations, tastes, neighbours, newcomers and updates."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tastemix as tm
+from tastemix.errors import IdError, ParameterError
+from tastemix.objective import Objective, Phase
+from tests.conftest import random_ratings
+
+NUMBERS = random_ratings(40, 25, 0.4)
+
+
+def named(ratings: tm.Ratings) -> tm.Ratings:
+    half = ratings.by_user
+    return tm.Ratings.from_arrays(
+        [f"u{u:02}" for u in half.rows], [f"i{i:02}" for i in half.indices], half.values
+    )
+
+
+RATINGS = named(NUMBERS)
+OFFSETS = tm.ANLS(3, [Phase(Objective(l2=1.0, l2_per_rating=0.05), 20)], offsets=True)
+
+
+@pytest.fixture(scope="module")
+def model() -> tm.Model:
+    return tm.MIXD(4, steps=40).fit(RATINGS)
+
+
+def rated_by(user: str) -> set[str]:
+    rows = RATINGS.to_table().to_pylist()
+    return {row["item"] for row in rows if row["user"] == user}
+
+
+def test_recommend_is_the_best_of_what_was_not_rated(model: tm.Model) -> None:
+    table = model.recommend("u05", 6)
+    assert table.column_names == ["item", "score"]
+    left = sorted(set(RATINGS.items.values.to_pylist()) - rated_by("u05"))
+    scores = model.predict(["u05"] * len(left), left, clip=False)
+    order = np.argsort(-scores)[:6]
+    assert table["item"].to_pylist() == [left[at] for at in order]
+    np.testing.assert_allclose(table["score"], scores[order])
+
+
+def test_recommend_for_many_is_recommend_for_each(model: tm.Model) -> None:
+    users = ["u07", "u01", "u30"]
+    table = model.recommend(users, 4).to_pylist()
+    expected = [
+        {"user": user, **row} for user in users for row in model.recommend(user, 4).to_pylist()
+    ]
+    assert table == expected
+    assert model.recommend(pa.array(users), 4).to_pylist() == expected
+
+
+def test_recommend_ends_where_there_are_no_more_items(model: tm.Model) -> None:
+    assert len(model.recommend("u05", 100)) == len(RATINGS.items) - len(rated_by("u05"))
+
+
+def test_allow_and_deny(model: tm.Model) -> None:
+    left = model.recommend("u05", 100)["item"].to_pylist()
+    assert model.recommend("u05", 100, allow=left[2:4])["item"].to_pylist() == left[2:4]
+    assert model.recommend("u05", 100, deny=left[:3])["item"].to_pylist() == left[3:]
+    both = model.recommend("u05", 100, allow=left[:3], deny=left[:1])
+    assert both["item"].to_pylist() == left[1:3]
+    assert model.recommend("u05", allow=["never heard of"]).num_rows == 0
+
+
+def test_seen_replaces_what_was_rated(model: tm.Model) -> None:
+    everything = model.recommend("u05", 100, seen=[])
+    assert len(everything) == len(RATINGS.items)
+    top = everything["item"].to_pylist()
+    assert model.recommend("u05", 100, seen=top[:2])["item"].to_pylist() == top[2:]
+    many = model.recommend(["u05", "u06"], 100, seen={"u05": top[:2]}).to_pylist()
+    assert [row["item"] for row in many if row["user"] == "u05"] == top[2:]
+    assert len([row for row in many if row["user"] == "u06"]) == len(RATINGS.items)
+
+
+def test_a_model_without_ratings_asks_what_was_seen(model: tm.Model, tmp_path) -> None:
+    model.save(tmp_path, ratings=False)
+    loaded = tm.load(tmp_path)
+    with pytest.raises(ParameterError, match="it does not know what was seen: pass seen="):
+        loaded.recommend("u05")
+    assert loaded.recommend("u05", 3, seen=rated_by("u05")).equals(model.recommend("u05", 3))
+
+
+def test_every_method_recommends() -> None:
+    for method in (tm.Random(), tm.Popular(), tm.Baseline(), tm.PSVD(3), tm.SSVD(3)):
+        table = method.fit(RATINGS).recommend("u05", 5)
+        assert len(table) == 5
+        assert (np.diff(table["score"].to_numpy()) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    "method",
+    [tm.RNMF(4), tm.MIXD(4), tm.SSVD(4), tm.Baseline(), OFFSETS],
+    ids=lambda m: type(m).__name__,
+)
+def test_the_parts_of_an_explanation_add_up(method) -> None:
+    fitted = method.fit(RATINGS)
+    rng = np.random.default_rng(0)
+    for user, item in zip(rng.integers(0, 40, 50), rng.integers(0, 25, 50), strict=True):
+        ids = RATINGS.users[user % len(RATINGS.users)], RATINGS.items[item % len(RATINGS.items)]
+        raw = fitted.predict([ids[0]], [ids[1]], clip=False, fallback=None)[0]
+        assert sum(fitted.explain(*ids)["value"].to_pylist()) == pytest.approx(raw, abs=1e-9)
+
+
+def test_an_explanation_tells_weights_and_the_items_behind_a_taste(model: tm.Model) -> None:
+    rows = model.explain("u05", "i10").to_pylist()
+    assert [row["value"] for row in rows] == sorted((row["value"] for row in rows), reverse=True)
+    for row in rows:
+        taste = int(row["part"].removeprefix("taste ")) - 1
+        assert row["value"] == row["user_weight"] * row["item_weight"]
+        weights = dict(
+            zip(RATINGS.items.values.to_pylist(), model.factors.items[:, taste], strict=True)
+        )
+        best = sorted(rated_by("u05"), key=lambda item: -weights[item])[:3]
+        if row["user_weight"] > 0:
+            assert row["because"] == [item for item in best if weights[item] > 0]
+
+
+def test_the_baseline_holds_offsets_and_shift() -> None:
+    fitted = OFFSETS.fit(RATINGS)
+    u, i = RATINGS.users.number("u05"), RATINGS.items.number("i10")
+    rows = fitted.explain("u05", "i10").to_pylist()
+    assert rows[0]["part"] == "baseline"
+    expected = float(fitted.factors.users[u, 3]) + float(fitted.factors.items[i, 4])
+    assert rows[0]["value"] == pytest.approx(expected)
+    assert len(rows) == 1 + 3
+    assert tm.Baseline().fit(RATINGS).explain("u05", "i10").to_pylist()[0]["part"] == "baseline"
+
+
+def test_tastes_list_the_items_that_weigh_most() -> None:
+    fitted = OFFSETS.fit(RATINGS)
+    table = fitted.tastes(n=4).to_pylist()
+    assert len(table) == 3 * 4  # offsets are no tastes
+    counts = np.bincount(RATINGS.by_user.indices, minlength=len(RATINGS.items))
+    shrunk = fitted.factors.items[:, 1] * counts / (counts + 10)
+    best = np.argsort(-shrunk, kind="stable")[:4]
+    found = [row["item"] for row in table if row["taste"] == 2]
+    assert found == [RATINGS.items[i] for i in best]
+
+
+def test_similar_is_the_cosine_of_the_weights(model: tm.Model) -> None:
+    table = model.similar("i10", 3).to_pylist()
+    rows = model.factors.items.astype(float)
+    at = RATINGS.items.number("i10")
+    cosine = rows @ rows[at] / (np.linalg.norm(rows, axis=1) * np.linalg.norm(rows[at]))
+    best = [i for i in np.argsort(-cosine) if i != at][:3]
+    assert [row["item"] for row in table] == [RATINGS.items[i] for i in best]
+    assert table[0]["similarity"] == pytest.approx(cosine[best[0]], rel=1e-5)
+    assert len(model.similar_users("u05", 7)) == 7
+
+
+@pytest.mark.parametrize("method", [tm.PR(4), tm.RNMF(4), tm.MIXR(4, steps=60), OFFSETS])
+def test_a_trained_user_folds_in_where_training_left_them(method) -> None:
+    fitted = method.fit(RATINGS)
+    half = RATINGS.by_user
+    errors = []
+    for user in range(len(RATINGS.users)):
+        items, stars = half.row(user)
+        given = {RATINGS.items[i]: float(s) for i, s in zip(items, stars, strict=True)}
+        trained = fitted.factors.users[user]
+        person = fitted.fold_in(given)
+        errors.append(np.linalg.norm(person.weights - trained) / np.linalg.norm(trained))
+    assert np.median(errors) < 0.01
+
+
+def test_someone_new_is_recommended_what_they_did_not_rate(model: tm.Model) -> None:
+    person = model.fold_in({"i03": 5, "i07": 1})
+    table = person.recommend(30)
+    assert len(table) == len(RATINGS.items) - 2
+    assert not {"i03", "i07"} & set(table["item"].to_pylist())
+    raw = person.predict(["i10"], clip=False)[0]
+    assert sum(person.explain("i10")["value"].to_pylist()) == pytest.approx(raw)
+    assert 1 <= person.predict(["i10"])[0] <= 5
+
+
+def test_a_new_item_folds_in_from_its_ratings() -> None:
+    fitted = tm.RNMF(4).fit(RATINGS)
+    users, stars = RATINGS.by_item.row(RATINGS.items.number("i10"))
+    given = {RATINGS.users[u]: float(s) for u, s in zip(users, stars, strict=True)}
+    item = fitted.fold_in_item(given)
+    trained = fitted.factors.items[RATINGS.items.number("i10")]
+    assert np.linalg.norm(item.weights - trained) < 0.03 * np.linalg.norm(trained)
+    assert item.similar(1)["item"].to_pylist() == ["i10"]
+    expected = fitted.predict(["u05"], ["i10"], clip=False)
+    assert item.predict(["u05"], clip=False) == pytest.approx(expected, abs=0.05)
+
+
+def test_update_appends_and_goes_on_from_there() -> None:
+    split = tm.holdout(RATINGS, 0.3, seed=1)
+    before = tm.RNMF(4).fit(split.train)
+    after = before.update(split.test, steps=30)
+    assert len(after.ratings) == len(RATINGS)
+    assert len(after.history) == 130
+    whole = tm.RNMF(4).fit(RATINGS)
+    # The same data and objective: a warm start ends near the value of a cold one.
+    assert after.history[-1].objective == pytest.approx(whole.history[-1].objective, rel=0.1)
+    assert len(before.ratings) == len(split.train)
+
+
+def test_update_takes_new_people_new_items_and_new_opinions() -> None:
+    before = tm.RNMF(3).fit(RATINGS)
+    new = tm.Ratings.from_arrays(["zoe", "zoe", "u05"], ["i03", "new dish", "i03"], [5, 4, 1])
+    after = before.update(new, steps=3)
+    assert len(after.users.ids) == len(RATINGS.users) + 1
+    assert len(after.items.ids) == len(RATINGS.items) + 1
+    rows = {
+        (row["user"], row["item"]): row["rating"] for row in after.ratings.to_table().to_pylist()
+    }
+    assert rows["u05", "i03"] == 1
+    assert rows["zoe", "new dish"] == 4
+    assert len(after.recommend("zoe", 3)) == 3
+    assert np.isfinite(after.predict(["u01"], ["new dish"])).all()
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (lambda m: m.recommend("nobody"), IdError, "user 'nobody' is not in the ratings"),
+        (lambda m: m.recommend(["u05", "nobody"]), IdError, "user 'nobody' is not in the ratings"),
+        (lambda m: m.recommend("u05", 0), ParameterError, "n is 0: ask for 1 item or more"),
+        (lambda m: m.explain("u05", "nothing"), IdError, "item 'nothing' is not in the ratings"),
+        (lambda m: m.similar("nothing"), IdError, "item 'nothing' is not in the ratings"),
+        (lambda m: m.fold_in({}), ParameterError, "give the ratings as {item: rating}"),
+        (lambda m: m.fold_in({"nothing": 3}), IdError, "item 'nothing' is not in the model"),
+        (lambda m: m.fold_in({"i03": 9}), tm.errors.RatingError, "outside the scale 1 to 5"),
+        (lambda m: m.fold_in_item({"nobody": 3}), IdError, "user 'nobody' is not in the model"),
+        (lambda m: m.update(NUMBERS), IdError, "the user ids are strings"),
+    ],
+)
+def test_a_mistake_is_named(model: tm.Model, use, error, message: str) -> None:
+    with pytest.raises(error, match=message):
+        use(model)
+
+
+def test_only_factorisations_take_in_rows_and_updates() -> None:
+    for use in (lambda m: m.fold_in({"i03": 3}), lambda m: m.update(RATINGS)):
+        with pytest.raises(ParameterError, match="not made by"):
+            use(tm.PSVD(3).fit(RATINGS))
