@@ -1,5 +1,6 @@
 """The command line through its entry point, as a person runs it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -101,12 +102,111 @@ def test_ctrl_c_writes_nothing(ratings: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "m").exists()
 
 
-def test_the_demo_runs_and_finds_the_floor_below_the_methods() -> None:
-    done = tastemix("demo")
+def cells(text: str, columns: int) -> list[list[str]]:
+    """The body of the tables of so many columns, row by row."""
+    lines = [line for line in text.splitlines() if line.count("│") == columns + 1]
+    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines]
+
+
+def test_the_demo_compares_finds_the_tastes_recommends_and_explains() -> None:
+    done = tastemix("demo", env={"COLUMNS": "200"})
     assert done.returncode == 0, done.stderr
-    rows = [line.split("│") for line in done.stdout.splitlines() if line.count("│") == 5]
-    rmse = {row[1].strip(): float(row[2]) for row in rows if row[1].strip() != "method"}
+    rmse = {row[0]: float(row[1]) for row in cells(done.stdout, 9)}
     assert rmse["MIXD"] < rmse["Baseline"] < rmse["Random"]
+    tables = cells(done.stdout, 3)
+    planted = [row[1] for row in tables if " of 8)" in row[1]]
+    assert len({name.split()[0] for name in planted}) == 6
+    assert sum("(8 of 8)" in name or "(7 of 8)" in name for name in planted) == 6
+    parts = {row[0]: float(row[1]) for row in tables if row[0] == "sum" or row[0][:6] == "taste "}
+    assert parts.pop("sum") == pytest.approx(sum(parts.values()), abs=0.04)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "ratings.csv").write_text(CSV)
+    ratings = tm.read(folder / "ratings.csv")
+    tm.RNMF(3, steps=20).fit(ratings.subset(np.arange(0, 96, 2))).save(folder / "m")
+    return folder / "m"
+
+
+def test_recommend_prints_what_the_library_says(model: Path) -> None:
+    done = tastemix("recommend", model, "--user", "u3", "-n", "2")
+    expected = tm.load(model).recommend("u3", 2).to_pylist()
+    assert cells(done.stdout, 2) == [[row["item"], f"{row['score']:.3f}"] for row in expected]
+    as_json = json.loads(tastemix("recommend", model, "--user", "u3", "-n", "2", "--json").stdout)
+    assert as_json == expected
+    everything = tastemix("recommend", model, "--user", "u3", "--include-seen", "--json").stdout
+    assert len(json.loads(everything)) == 8
+
+
+def test_explain_shows_parts_that_add_up(model: Path) -> None:
+    rows = json.loads(tastemix("explain", model, "--user", "u3", "--item", "i2", "--json").stdout)
+    raw = tm.load(model).predict(["u3"], ["i2"], clip=False)[0]
+    assert sum(row["value"] for row in rows) == pytest.approx(raw)
+    shown = tastemix("explain", model, "--user", "u3", "--item", "i2").stdout
+    assert f"the parts add up to {raw:.2f}" in shown
+
+
+def test_tastes_lists_every_taste(model: Path) -> None:
+    rows = cells(tastemix("tastes", model, "-n", "2").stdout, 2)
+    assert [row[0] for row in rows] == ["1", "2", "3"]
+    assert len(json.loads(tastemix("tastes", model, "-n", "2", "--json").stdout)) == 6
+
+
+def test_evaluate_judges_other_ratings(model: Path, ratings: Path) -> None:
+    found = json.loads(tastemix("evaluate", model, ratings, "--json").stdout)
+    table, loaded = tm.read(ratings), tm.load(model)
+    half = table.by_user
+    predicted = loaded.predict(table.users.take(half.rows), table.items.take(half.indices))
+    assert found["rmse"] == pytest.approx(np.sqrt(np.mean((predicted - half.values) ** 2)))
+    assert len(found) == 20
+    assert ["rmse", f"{found['rmse']:.4f}"] in cells(tastemix("evaluate", model, ratings).stdout, 2)
+
+
+def test_integer_ids_are_typed_as_they_look(tmp_path: Path) -> None:
+    ratings = tm.Ratings.from_arrays([7, 7, 9, 9], [1, 2, 2, 3], [1, 2, 3, 4])
+    tm.RNMF(1, steps=3).fit(ratings).save(tmp_path / "m")
+    done = tastemix("recommend", tmp_path / "m", "--user", "7", "--json")
+    assert [row["item"] for row in json.loads(done.stdout)] == [3]
+    wrong = tastemix("recommend", tmp_path / "m", "--user", "ann")
+    assert wrong.returncode == 2
+    assert "'ann' cannot be a user id of this model: they look like 7" in wrong.stderr
+
+
+def test_compare_prints_a_row_per_method(ratings: Path) -> None:
+    options = ("--methods", "random,rnmf", "--rank", "2", "--folds", "2")
+    rows = cells(tastemix("compare", ratings, *options).stdout, 9)
+    assert [row[0] for row in rows] == ["Random", "RNMF"]
+    summary = json.loads(tastemix("compare", ratings, *options, "--json").stdout)
+    assert f"{summary[1]['rmse']:.3f}" == rows[1][1]
+
+
+def test_search_reports_what_it_tried_and_chose(ratings: Path, tmp_path: Path) -> None:
+    done = tastemix("train", ratings, "-o", tmp_path / "m", "--search", "--budget", "20")
+    assert done.returncode == 0, done.stderr
+    tried = [row for row in cells(done.stdout, 4) if row[1].isdigit()]
+    errors = [float(row[2]) for row in tried]
+    assert errors == sorted(errors)
+    assert f"chosen: {tried[0][0]} of rank {tried[0][1]}" in done.stdout
+    assert "played no part in the choice" in done.stdout
+    assert tm.load(tmp_path / "m").method == tried[0][0]
+    both = tastemix("train", ratings, "-o", tmp_path / "n", "--search", "--rank", "3")
+    assert "--search chooses --rank itself" in both.stderr
+
+
+def test_datasets_lists_what_is_known() -> None:
+    rows = json.loads(tastemix("datasets", "--json").stdout)
+    assert {"ml-1m", "ml-10m", "ml-100k", "jester", "finefoods"} == {row["name"] for row in rows}
+
+
+def test_reproduce_says_what_it_would_run(ratings: Path, tmp_path: Path) -> None:
+    done = tastemix("reproduce", ratings, "--out", tmp_path / "r", "--only", "facts", "--plan")
+    assert "0 fits of 0 steps in all: facts" in done.stdout
+    wrong = tastemix("reproduce", "ml-2m", "--out", tmp_path / "r")
+    assert wrong.returncode == 2
+    assert "ml-2m" in wrong.stderr
+    assert not (tmp_path / "r").exists()
 
 
 def test_no_colours_in_a_pipe() -> None:

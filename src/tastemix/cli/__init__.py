@@ -9,6 +9,7 @@ from tastemix.cli.console import OneSentence, say
 from tastemix.cli.demo import demo
 from tastemix.cli.reproduce import datasets, reproduce
 from tastemix.cli.train import train
+from tastemix.cli.use import evaluate, explain, recommend, tastes
 
 app = typer.Typer(
     cls=OneSentence,
@@ -16,7 +17,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, compare, train, reproduce, datasets):
+_COMMANDS = (demo, compare, train, recommend, explain, tastes, evaluate, reproduce, datasets)
+for _command in _COMMANDS:
     app.command()(_command)
 
 

@@ -61,25 +61,26 @@ def compare(
     if as_json:
         out.print_json(data=results.summary().to_pylist())
     elif results.methods():
-        out.print(_shown(results, folds))
+        out.print(shown(results, folds))
         say("Rank is RankScore over the test items; P@10 is over the whole catalogue; s is one fit")
     if not results.methods():
         raise typer.Exit(1)
 
 
-def _shown(results: Results, folds: int) -> Table:
+def shown(results: Results, folds: int) -> Table:
+    """The summary of a comparison, the best of each column in bold."""
     rows = results.summary().to_pylist()
-    shown = Table("method", *COLUMNS.values(), "s", title=f"Means over {folds} folds")
-    shown.columns[0].no_wrap = True
-    for column in shown.columns[1:]:
+    table = Table("method", *COLUMNS.values(), "s", title=f"Means over {folds} folds")
+    table.columns[0].no_wrap = True
+    for column in table.columns[1:]:
         column.justify = "right"
     for row in rows:
         cells = [
             f"[bold]{row[name]:.3f}[/]" if row[name] == _best(rows, name) else f"{row[name]:.3f}"
             for name in COLUMNS
         ]
-        shown.add_row(row["method"], *cells, f"{row['seconds']:.2f}")
-    return shown
+        table.add_row(row["method"], *cells, f"{row['seconds']:.2f}")
+    return table
 
 
 def _best(rows: list[dict[str, float]], name: str) -> float:

@@ -8,9 +8,12 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from rich.table import Table
 
+from tastemix import search as searching
 from tastemix.cli import choices
-from tastemix.cli.console import progress, say
+from tastemix.cli.console import out, progress, say
+from tastemix.errors import ParameterError
 from tastemix.model import Model
 from tastemix.ratings import Ratings
 
@@ -18,7 +21,9 @@ from tastemix.ratings import Ratings
 def train(
     ratings: choices.File,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the model in.")],
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(choices.METHODS)}.")] = "mixd",
+    method: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(choices.METHODS)} (default: mixd).")
+    ] = None,
     rank: Annotated[int | None, typer.Option(help="Number of tastes (default: 10).")] = None,
     steps: Annotated[int | None, typer.Option(help="Steps in all (default: 100).")] = None,
     prior_steps: Annotated[
@@ -29,6 +34,10 @@ def train(
     ] = None,
     l1: Annotated[float | None, typer.Option(help="L1 penalty: rnmf, mixr (default: 0.2).")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the random start (default: 0).")] = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Choose method and rank by what predicts best.")
+    ] = False,
+    budget: Annotated[float, typer.Option(help="Seconds the search may take.")] = 60.0,
     user: choices.User = "user",
     item: choices.Item = "item",
     rating: choices.Rating = "rating",
@@ -37,16 +46,52 @@ def train(
 ) -> None:
     """Learn a model from a table of ratings and save it.
 
-    Example: tastemix train ratings.csv -o movies.tastemix --method mixd --rank 10
+    Examples: tastemix train ratings.csv -o movies.tastemix --method mixd --rank 10
+
+    tastemix train ratings.csv -o movies.tastemix --search --budget 30
     """
     options = {"rank": rank, "steps": steps, "prior_steps": prior_steps, "prior": prior, "l1": l1}
-    chosen = choices.method(method, **options, seed=seed)
+    given = {name for name, value in {"method": method, **options}.items() if value is not None}
+    if search and given:
+        raise ParameterError(f"--search chooses --{min(given)} itself: leave one of them out")
+    chosen = None if search else choices.method(method or "mixd", **options, seed=seed)
     table = choices.table(ratings, user, item, rating, scale, duplicates)
     say(str(table))
+    if chosen is None:
+        chosen = _searched(table, budget, seed or 0)
     model, seconds = _fitted(chosen, table)
     model.save(output)
     say(f"{chosen}: {seconds:.1f} s")
     say(f"saved to [bold]{escape(str(output))}[/]")
+
+
+def _searched(ratings: Ratings, budget: float, seed: int) -> Any:
+    """The chosen method, after showing what was tried."""
+    most = len(searching.RANKS) * len(searching.METHODS) + len(searching.BESIDE)
+    done = 0
+    with progress("trials", most) as show:
+
+        def on_trial(trial: searching.Trial) -> None:
+            nonlocal done
+            done += 1
+            show(done, str(trial.method))
+
+        choice = searching.search(ratings, budget, seed, on_trial)
+    tried = Table("method", "rank", "RMSE", "seconds", title="Tried, the best first")
+    for trial in sorted(choice.trials, key=lambda trial: trial.rmse):
+        name = type(trial.method).__name__
+        cells = str(trial.method.rank), f"{trial.rmse:.4f}", f"{trial.seconds:.1f}"
+        tried.add_row(name, *cells)
+    out.print(tried)
+    say(
+        f"chosen: {type(choice.method).__name__} of rank {choice.method.rank}, lowest RMSE on a "
+        "validation part"
+    )
+    say(
+        f"on a tenth of the ratings that played no part in the choice its RMSE is "
+        f"{choice.test_rmse:.4f}; means and offsets alone have {choice.baseline_rmse:.4f}"
+    )
+    return choice.method
 
 
 def _fitted(method: Any, ratings: Ratings) -> tuple[Model, float]:

@@ -1,0 +1,141 @@
+"""`tastemix recommend`, `explain`, `tastes` and `evaluate`: a saved model at work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from tastemix import metrics
+from tastemix.cli import choices
+from tastemix.cli.console import out, say
+from tastemix.errors import ParameterError
+from tastemix.ids import Ids
+from tastemix.model import load
+
+Saved = Annotated[Path, typer.Argument(help="A model saved by train.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+UserId = Annotated[str, typer.Option("--user", help="A user id.")]
+ItemId = Annotated[str, typer.Option("--item", help="An item id.")]
+
+
+def recommend(
+    model: Saved,
+    user: UserId,
+    n: Annotated[int, typer.Option("-n", help="How many items.")] = 10,
+    include_seen: Annotated[
+        bool, typer.Option("--include-seen", help="Also items the user has rated.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """The items a user would rate highest and has not rated yet.
+
+    Example: tastemix recommend movies.tastemix --user ann -n 5
+    """
+    fitted = load(model)
+    found = fitted.recommend(_id(fitted.users.ids, user), n, seen=[] if include_seen else None)
+    _show(found, as_json)
+
+
+def explain(model: Saved, user: UserId, item: ItemId, as_json: Json = False) -> None:
+    """Why a user would rate an item as predicted, taste by taste.
+
+    Example: tastemix explain movies.tastemix --user ann --item Heat
+    """
+    fitted = load(model)
+    ids = _id(fitted.users.ids, user), _id(fitted.items.ids, item)
+    parts = fitted.explain(*ids)
+    if as_json:
+        _show(parts, as_json)
+        return
+    table = Table("part", "user", "item", "adds", "because of")
+    for row in parts.to_pylist():
+        weights = (row["user_weight"], row["item_weight"])
+        cells = ["" if weight is None else f"{weight:.2f}" for weight in weights]
+        because = escape(", ".join(map(str, row["because"])))
+        table.add_row(row["part"], *cells, f"{row['value']:+.2f}", because)
+    out.print(table)
+    raw = sum(parts["value"].to_pylist())
+    predicted = fitted.predict([ids[0]], [ids[1]])[0]
+    say(f"the parts add up to {raw:.2f}; the prediction on the scale is {predicted:.2f}")
+
+
+def tastes(
+    model: Saved,
+    n: Annotated[int, typer.Option("-n", help="How many items of each taste.")] = 8,
+    as_json: Json = False,
+) -> None:
+    """The items that weigh most in every taste.
+
+    Example: tastemix tastes movies.tastemix -n 5
+    """
+    found = load(model).tastes(n)
+    if as_json:
+        _show(found, as_json)
+        return
+    table = Table("taste", "its items")
+    rows = found.to_pylist()
+    for taste in dict.fromkeys(row["taste"] for row in rows):
+        items = ", ".join(str(row["item"]) for row in rows if row["taste"] == taste)
+        table.add_row(str(taste), escape(items))
+    out.print(table)
+
+
+def evaluate(
+    model: Saved,
+    ratings: choices.File,
+    user: choices.User = "user",
+    item: choices.Item = "item",
+    rating: choices.Rating = "rating",
+    duplicates: choices.DuplicatesOption = "refuse",
+    as_json: Json = False,
+) -> None:
+    """Judge a saved model by ratings it has not seen, with every metric.
+
+    Example: tastemix evaluate movies.tastemix new-ratings.csv
+    """
+    fitted = load(model)
+    table = choices.table(ratings, user, item, rating, fitted.scale, duplicates)
+    half = table.by_user
+    pairs = table.users.take(half.rows), table.items.take(half.indices)
+    found = metrics.evaluate(
+        half.rows,
+        half.values,
+        fitted.predict(*pairs),
+        score=fitted.predict(*pairs, clip=False),
+        scale=fitted.scale,
+    )
+    if as_json:
+        out.print_json(data=found)
+        return
+    shown = Table("metric", "value")
+    for name, value in found.items():
+        shown.add_row(name, f"{value:.4f}")
+    out.print(shown)
+
+
+def _id(ids: Ids, typed: str) -> Any:
+    """An id as the model holds it, from what was typed."""
+    try:
+        found = pa.array([typed]).cast(ids.values.type)[0].as_py()
+    except pa.ArrowException:
+        raise ParameterError(
+            f"{typed!r} cannot be a {ids.what} id of this model: they look like {ids[0]!r}"
+        ) from None
+    ids.number(found)
+    return found
+
+
+def _show(found: pa.Table, as_json: bool) -> None:
+    if as_json:
+        out.print_json(data=found.to_pylist(), default=str)
+        return
+    table = Table(*found.column_names)
+    for row in found.to_pylist():
+        cells = (f"{v:.3f}" if isinstance(v, float) else escape(str(v)) for v in row.values())
+        table.add_row(*cells)
+    out.print(table)
