@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt pyproject.toml $(wildcard src/tastemix/engine/native/*)
 .PHONY: demo test check format bench clean
 
 demo: $(VENV)/.installed  ## the main job on embedded data
-	$(BIN)/tastemix demo
+	$(BIN)/tastemix demo --out demo-output
 
 test: $(VENV)/.installed  ## all tests
 	$(BIN)/pytest

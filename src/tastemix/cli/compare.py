@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from tastemix.cli import choices
-from tastemix.cli.console import err, out, progress, say
+from tastemix.cli.console import err, facts, out, progress, say
 from tastemix.evaluate import HIGHER_IS_WORSE, Results, cross_validate
+from tastemix.experiments import exhibits
+from tastemix.experiments.settings import NINE, TITLES
+from tastemix.ratings import Ratings
 
 DEFAULT = "random,popular,baseline,ssvd,pr,prd,rnmf,mixr,mixd"
 COLUMNS = {
@@ -22,6 +26,7 @@ COLUMNS = {
     "rank_score": "Rank",
     "catalogue_precision_at_10": "P@10",
 }
+LEGEND = "Rank is RankScore over the test items; P@10 is over the whole catalogue; s is one fit"
 
 
 def compare(
@@ -30,6 +35,9 @@ def compare(
     rank: Annotated[int, typer.Option(help="Number of tastes.")] = choices.DEFAULT_RANK,
     folds: Annotated[int, typer.Option(help="Folds over the ratings.")] = 5,
     seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--out", help="Folder for a report (default: none).")
+    ] = None,
     user: choices.User = "user",
     item: choices.Item = "item",
     rating: choices.Rating = "rating",
@@ -47,24 +55,32 @@ def compare(
     table = choices.table(ratings, user, item, rating, scale, duplicates)
     if not as_json:
         say(str(table))
-    with progress("fits", len(chosen) * folds) as show:
-        results = cross_validate(
-            chosen,
-            table,
+    results = judged(chosen, table, folds, seed)
+    for name, reason in results.failures.items():
+        err.print(f"{name} failed and is left out: {escape(reason)}", soft_wrap=True)
+    if not results.methods():
+        raise typer.Exit(1)
+    if as_json:
+        out.print_json(data=results.summary().to_pylist())
+    else:
+        out.print(shown(results, folds))
+        say(LEGEND)
+    if output is not None:
+        page = report(output, f"Methods on {ratings.name}", results, table, folds)
+        (err.print if as_json else say)(f"the report is {escape(str(page))}")
+
+
+def judged(methods: list[Any], ratings: Ratings, folds: int, seed: int = 0) -> Results:
+    """Cross-validation with a bar."""
+    with progress("fits", len(methods) * folds) as show:
+        return cross_validate(
+            methods,
+            ratings,
             folds,
             seed=seed,
             catalogue=True,
             on_progress=lambda done, total, name, left: show(done, name),
         )
-    for name, reason in results.failures.items():
-        err.print(f"{name} failed and is left out: {escape(reason)}", soft_wrap=True)
-    if as_json:
-        out.print_json(data=results.summary().to_pylist())
-    elif results.methods():
-        out.print(shown(results, folds))
-        say("Rank is RankScore over the test items; P@10 is over the whole catalogue; s is one fit")
-    if not results.methods():
-        raise typer.Exit(1)
 
 
 def shown(results: Results, folds: int) -> Table:
@@ -81,6 +97,42 @@ def shown(results: Results, folds: int) -> Table:
         ]
         table.add_row(row["method"], *cells, f"{row['seconds']:.2f}")
     return table
+
+
+def report(folder: Path, title: str, results: Results, ratings: Ratings, folds: int) -> Path:
+    """Write the comparison as a page: every metric, and each method against the best."""
+    from tastemix.report import write
+
+    lead = (
+        f"{len(ratings):,} ratings of {len(ratings.items):,} items by {len(ratings.users):,} "
+        f"users: every method is fitted to {folds} training parts and judged on the rest."
+    )
+    return write(folder, title, lead, [_section(results, folds)], facts(ratings))
+
+
+def _section(results: Results, folds: int) -> exhibits.Section:
+    rows = results.summary().to_pylist()
+    names = (*NINE, "rank_score", "catalogue_precision_at_10")
+    titles = {**TITLES, "catalogue_precision_at_10": "P@10, all items"}
+    best = {titles[name]: "low" if name in HIGHER_IS_WORSE else "high" for name in names}
+    means = exhibits.Table(
+        f"Means over {folds} folds",
+        ("method", *(titles[name] for name in names), "seconds"),
+        [(row["method"], *(row[name] for name in names), f"{row['seconds']:.2f}") for row in rows],
+        best=best,
+        note="RankScore orders the test items of each user; P@10 is over the whole catalogue.",
+    )
+    leader = min(rows, key=lambda row: row["rmse"])["method"]
+    others = [method for method in results.methods() if method != leader]
+    pairs = [(method, *results.compare(method, leader).values()) for method in others]
+    against = exhibits.Table(
+        f"RMSE against {leader}",
+        ("method", "difference", "standard error", "p-value"),
+        pairs,
+        note="Paired over the folds, with the variance corrected for shared training ratings.",
+    )
+    text = "Predictions are clipped to the scale and ids without training ratings get means."
+    return exhibits.Section("comparison", "The comparison", text, [means, against])
 
 
 def _best(rows: list[dict[str, float]], name: str) -> float:

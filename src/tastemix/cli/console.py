@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
+from importlib.metadata import version
 from typing import Any
 
 import typer
@@ -13,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from typer.core import TyperGroup
 
 from tastemix.errors import TastemixError
+from tastemix.ratings import Ratings
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -37,9 +42,20 @@ class OneSentence(TyperGroup):
             raise typer.Exit(130) from None
 
 
-def say(text: str) -> None:
+def say(text: str, end: str = "\n") -> None:
     """A line of output, its markup kept, never broken."""
-    out.print(text, soft_wrap=True)
+    out.print(text, soft_wrap=True, end=end)
+
+
+def facts(ratings: Ratings) -> dict[str, str]:
+    """What a report says about how it was made."""
+    command = ["tastemix", *(part for part in sys.argv[1:] if part != "--debug")]
+    return {
+        "command": shlex.join(command),
+        "versions": ", ".join(f"{p} {version(p)}" for p in ("tastemix", "numpy", "scipy")),
+        "made on": date.today().isoformat(),
+        "data": ratings.fingerprint[:16],
+    }
 
 
 @contextmanager

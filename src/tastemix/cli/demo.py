@@ -10,9 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from tastemix import methods
-from tastemix.cli.compare import shown
-from tastemix.cli.console import out, progress, say
-from tastemix.evaluate import cross_validate
+from tastemix.cli.compare import LEGEND, judged, report, shown
+from tastemix.cli.console import out, say
 from tastemix.model import Model
 
 RANK = 6
@@ -22,7 +21,7 @@ TOP = 8
 
 def demo(
     output: Annotated[
-        Path | None, typer.Option("--out", help="Folder to save the model in (default: none).")
+        Path | None, typer.Option("--out", help="Folder for the model and a report.")
     ] = None,
 ) -> None:
     """Invented people rate invented dishes: compare, train, recommend, explain.
@@ -37,16 +36,10 @@ def demo(
         *(methods.Random(), methods.Baseline(), methods.PR(RANK), methods.PRD(RANK)),
         *(methods.RNMF(RANK), methods.MIXD(RANK)),
     )
-    with progress("fits", FOLDS * len(compared)) as show:
-        results = cross_validate(
-            compared,
-            ratings,
-            FOLDS,
-            catalogue=True,
-            on_progress=lambda done, total, name, left: show(done, name),
-        )
+    results = judged(list(compared), ratings, FOLDS)
     say("\n[bold]2. Methods side by side[/], on ratings that were held out:")
     out.print(shown(results, FOLDS))
+    say(LEGEND)
 
     model = methods.RNMF(RANK).fit(ratings)
     say(f"\n[bold]3. The tastes that RNMF({RANK}) finds[/], and those planted:")
@@ -64,8 +57,10 @@ def demo(
     why.add_row("[bold]sum[/]", f"[bold]{best['score'][0].as_py():.2f}[/]", "")
     out.print(why)
     if output is not None:
-        model.save(output)
-        say(f"\nThe model is in [bold]{escape(str(output))}[/].")
+        model.save(output / "dishes.tastemix")
+        page = report(output, "The demo: dishes", results, ratings, FOLDS)
+        say(f"\nThe model is [bold]{escape(str(output / 'dishes.tastemix'))}[/],", end=" ")
+        say(f"the report [bold]{escape(str(page))}[/].")
     say("\nYour own ratings: [bold]tastemix compare ratings.csv[/]")
 
 

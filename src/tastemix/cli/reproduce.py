@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -15,11 +11,10 @@ from rich.table import Table
 
 from tastemix import datasets as known_datasets
 from tastemix.cli import choices
-from tastemix.cli.console import out, progress, say
+from tastemix.cli.console import facts, out, progress, say
 from tastemix.experiments import EXPERIMENTS, FULL, QUICK, Context, plan
 from tastemix.experiments import reproduce as run_experiments
 from tastemix.experiments.runs import Run
-from tastemix.ratings import Ratings
 
 
 def reproduce(
@@ -46,6 +41,7 @@ def reproduce(
     """
     from tastemix import report
 
+    known = {status.dataset.name for status in known_datasets.known()}
     if Path(data).is_file():
         name = Path(data).name
         ratings = choices.table(Path(data), user, item, rating, scale, duplicates)
@@ -68,11 +64,11 @@ def reproduce(
         sections = run_experiments(name, ratings, output, settings, names, on_run)
     page = report.write(
         output,
-        f"tastemix reproduces {name}" if name in known_names() else f"tastemix on {name}",
+        f"tastemix reproduces {name}" if name in known else f"tastemix on {name}",
         "Nonnegative factorisations of ratings, compared as in Del Corso and Romani, Adaptive "
         "Nonnegative Matrix Factorization and Measure Comparisons for Recommender Systems (2019).",
         sections,
-        _facts(ratings),
+        facts(ratings),
     )
     say(f"the report is [bold]{escape(str(page))}[/]")
 
@@ -97,18 +93,3 @@ def datasets(
     out.print(table)
     say("looked for in " + escape(", ".join(map(str, known_datasets.places()))))
     say("set TASTEMIX_DATA to a folder of yours to have it looked into first")
-
-
-def known_names() -> list[str]:
-    """The names of the known data sets."""
-    return [status.dataset.name for status in known_datasets.known()]
-
-
-def _facts(ratings: Ratings) -> dict[str, str]:
-    command = ["tastemix", *(part for part in sys.argv[1:] if part != "--debug")]
-    return {
-        "command": shlex.join(command),
-        "versions": ", ".join(f"{p} {version(p)}" for p in ("tastemix", "numpy", "scipy")),
-        "made on": date.today().isoformat(),
-        "data": ratings.fingerprint[:16],
-    }

@@ -28,8 +28,8 @@ def section(context: Context, records: Records) -> Section:
     chosen = best_rank(context, records, METHOD)
     by_step = {float(step): judged for step, judged in records[runs[chosen]].judged.items()}
     text = (
-        f"{METHOD}: on the left of each pair the errors fall and the other metrics rise towards "
-        "their best; each is divided by its largest value so that they share an axis."
+        f"{METHOD}: each metric is divided by its largest value, so that errors, which should "
+        "fall, and the others, which should rise, share an axis."
     )
     return Section(
         NAME,

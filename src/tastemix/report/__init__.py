@@ -27,7 +27,8 @@ def write(
 
     Each file is replaced in one move, the page last. The same data give the same bytes.
     """
-    figures = _figures()
+    charted = any(not isinstance(e, Table) for section in sections for e in section.exhibits)
+    figures = _figures() if charted else None
     names, chapters = _Names(), []
     for section in sections:
         name = names.new(_slug(section.name))
@@ -55,25 +56,27 @@ def _figures() -> ModuleType:
     return figures
 
 
-def _files(stem: str, exhibit: Exhibit, figures: ModuleType) -> dict[str, bytes]:
+def _files(stem: str, exhibit: Exhibit, figures: ModuleType | None) -> dict[str, bytes]:
     """Path → content of an exhibit's own files."""
     if isinstance(exhibit, Table):
         return {
             f"tables/{stem}.csv": to_csv(exhibit).encode(),
             f"tables/{stem}.md": to_markdown(exhibit).encode(),
         }
+    assert figures is not None
     return {
         f"figures/{stem}.svg": figures.svg(exhibit, stem).encode(),
         f"figures/{stem}.png": figures.png(exhibit),
     }
 
 
-def _block(stem: str, shown: Exhibit | Beside, figures: ModuleType) -> Block:
+def _block(stem: str, shown: Exhibit | Beside, figures: ModuleType | None) -> Block:
     """An exhibit's place on the page."""
     if isinstance(shown, Beside):
         return Block(beside_html(shown, stem), narrow=False)
     if isinstance(shown, Table):
         return Block(table_html(shown, stem), narrow=len(shown.columns) <= NARROW_COLUMNS)
+    assert figures is not None
     image = figures.inline(shown, stem)
     return Block(chart_html(stem, shown.title, image, shown.note), narrow=True)
 

@@ -74,8 +74,10 @@ struct Kernels {
 
 // Floats of scratch memory that the kernels need for one thread.
 constexpr int64_t pack_floats(int width) { return 4096 + 16 * int64_t(width); }
+constexpr int rows_in_flight = 4;
+constexpr int64_t row_floats(int width) { return int64_t(width) * width + 3 * int64_t(width); }
 constexpr int64_t scratch_floats(int width) {
-    return int64_t(width) * width + 4 * int64_t(width) + pack_floats(width);
+    return (width <= 64 ? rows_in_flight : 1) * row_floats(width) + pack_floats(width);
 }
 
 // A coordinate whose Q_rr is below this cannot move: y below 1e-12 would send x beyond what

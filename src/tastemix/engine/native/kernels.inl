@@ -220,76 +220,107 @@ void survey(const HalfStep& h, int64_t begin, int64_t end, float* scratch, Surve
     *out = {objective, largest<L>(top)[0]};
 }
 
-// Greedy coordinate descent on one row; q is Q without its ridge. Returns the number of updates.
-template <int L, int N>
-INLINE int64_t descend_row(const float* q, float ridge, float enough, int64_t max_updates, int width,
-                           float* x, float* g, const float* diagonal, const float* inverse, float* step,
-                           double& decrease) {
-    const Mask<L> lane = iota<L>();
-    int64_t updates = 0;
-    for (; updates < max_updates; updates++) {
-        Vec<L> best{};
-        Mask<L> where{};
-        for (int i = 0; i < width; i += L) {
-            const Vec<L> gi = load<L>(g + i);
-            const Vec<L> s = best_step<L>(gi, load<L>(x + i), load<L>(inverse + i));
-            const Vec<L> gain = gain_of<L>(gi, s, load<L>(diagonal + i));
-            store<L>(step + i, s);
-            where = gain > best ? i + lane : where;
-            best = larger<L>(best, gain);
-        }
-        const Vec<L> top = largest<L>(best);
-        if (!(top[0] > enough)) break;
-        const int r = where[first_set<L>(best == top)];
-        const float s = step[r];
-        const float* column = q + int64_t(r) * width;
-        for (int i = 0; i < width; i += L) {
-            const Vec<L> here = i + lane == r ? all<L>(s) : Vec<L>{};
-            store<L>(x + i, load<L>(x + i) + here);
-            store<L>(g + i, load<L>(g + i) + s * load<L>(column + i) + ridge * here);
-        }
-        decrease += top[0];
+struct Row {                // a row being solved; q is Q without its ridge
+    const float* q;
+    float *own, *diagonal, *inverse, *step;
+    float *x, *g;
+    float ridge, enough;
+    int64_t left;           // updates it may still take
+};
+
+// Rows solved side by side: one update waits for the one before it, and the others fill the wait.
+template <int N> constexpr int in_flight = N ? 4 : 1;
+static_assert(in_flight<1> <= rows_in_flight);
+
+// Forms the problem of a row.
+template <int L, int N> INLINE void prepare(const HalfStep& h, int64_t number, int width, float* pack, Row& row) {
+    const int64_t count = h.pointers[number + 1] - h.pointers[number];
+    row.ridge = h.l2 + h.l2_per_rating * float(count);
+    row.x = h.moving + number * width;
+    row.g = h.gradient + number * width;
+    row.left = h.max_updates;
+    row.q = h.gram;
+    if (h.own != 0) {
+        gram<L, N>(h.fixed, h.indices + h.pointers[number], count, width, row.own, pack);
+        if (h.shared)
+            for (int64_t i = 0; i < int64_t(width) * width; i += L)
+                store<L>(row.own + i, h.own * load<L>(row.own + i) + load<L>(h.gram + i));
+        row.q = row.own;
     }
-    return updates;
+    for (int i = 0; i < width; i += L) {
+        Vec<L> d;
+        for (int l = 0; l < L; l++) d[l] = row.q[int64_t(i + l) * width + i + l] + row.ridge;
+        store<L>(row.diagonal + i, d);
+        store<L>(row.inverse + i, inverse_of<L>(d, load<L>(h.movable + i)));
+    }
+}
+
+// One step of greedy coordinate descent: moves the coordinate that gains most and returns its gain,
+// or 0 where none gains enough.
+template <int L, int N> INLINE float advance(Row& row, int width) {
+    const Mask<L> lane = iota<L>();
+    Vec<L> best{};
+    Mask<L> where{};
+    for (int i = 0; i < width; i += L) {
+        const Vec<L> g = load<L>(row.g + i);
+        const Vec<L> s = best_step<L>(g, load<L>(row.x + i), load<L>(row.inverse + i));
+        const Vec<L> gain = gain_of<L>(g, s, load<L>(row.diagonal + i));
+        store<L>(row.step + i, s);
+        if constexpr (N != 1) where = gain > best ? i + lane : where;
+        best = larger<L>(best, gain);
+    }
+    const Vec<L> top = largest<L>(best);
+    if (!(top[0] > row.enough) || row.left-- <= 0) return 0;
+    const int first = first_set<L>(best == top);
+    const int r = N == 1 ? first : where[first];
+    const float s = row.step[r];
+    const float* column = row.q + int64_t(r) * width;
+    for (int i = 0; i < width; i += L) {
+        const Vec<L> here = i + lane == r ? all<L>(s) : Vec<L>{};
+        store<L>(row.x + i, load<L>(row.x + i) + here);
+        store<L>(row.g + i, load<L>(row.g + i) + s * load<L>(column + i) + row.ridge * here);
+    }
+    return top[0];
 }
 
 template <int L, int N>
 void descend(const HalfStep& h, int64_t begin, int64_t end, float threshold, float* scratch, Descent* out) {
     const int width = N ? N * L : h.width;
-    float* own = scratch;
-    float* diagonal = own + int64_t(width) * width;
-    float* inverse = diagonal + width;
-    float* step = inverse + width;
-    float* pack = step + width;
-    double decrease = 0;
-    int64_t updates = 0;
-    Vec<L> top{};
-    for (int64_t row = begin; row < end; row++) {
-        float* x = h.moving + row * width;
-        const float enough = threshold > h.noise[row] ? threshold : h.noise[row];
-        if (h.gain[row] > enough) {
-            const int32_t* index = h.indices + h.pointers[row];
-            const int64_t count = h.pointers[row + 1] - h.pointers[row];
-            const float ridge = h.l2 + h.l2_per_rating * float(count);
-            const float* q = h.gram;
-            if (h.own != 0) {
-                gram<L, N>(h.fixed, index, count, width, own, pack);
-                if (h.shared)
-                    for (int64_t i = 0; i < int64_t(width) * width; i += L)
-                        store<L>(own + i, h.own * load<L>(own + i) + load<L>(h.gram + i));
-                q = own;
-            }
-            for (int i = 0; i < width; i += L) {
-                Vec<L> d;
-                for (int l = 0; l < L; l++) d[l] = q[int64_t(i + l) * width + i + l] + ridge;
-                store<L>(diagonal + i, d);
-                store<L>(inverse + i, inverse_of<L>(d, load<L>(h.movable + i)));
-            }
-            updates += descend_row<L, N>(q, ridge, enough, h.max_updates, width, x,
-                                         h.gradient + row * width, diagonal, inverse, step, decrease);
-        }
-        for (int i = 0; i < width; i += L) top = larger<L>(top, load<L>(x + i));
+    constexpr int most = in_flight<N>;
+    Row rows[most];
+    float* pack = scratch + most * row_floats(width);
+    for (int i = 0; i < most; i++) {
+        rows[i].own = scratch + i * row_floats(width);
+        rows[i].diagonal = rows[i].own + int64_t(width) * width;
+        rows[i].inverse = rows[i].diagonal + width;
+        rows[i].step = rows[i].inverse + width;
     }
+    int64_t next = begin, updates = 0;
+    const auto take = [&](Row& row) {
+        for (; next < end; next++) {
+            row.enough = threshold > h.noise[next] ? threshold : h.noise[next];
+            if (!(h.gain[next] > row.enough)) continue;
+            prepare<L, N>(h, next++, width, pack, row);
+            return true;
+        }
+        return false;
+    };
+    int live = 0;
+    while (live < most && take(rows[live])) live++;
+    double decrease = 0;
+    while (live > 0)
+        for (int i = 0; i < live; i++) {
+            const float gain = advance<L, N>(rows[i], width);
+            decrease += gain;
+            updates += gain > 0;
+            if (gain > 0 || take(rows[i])) continue;
+            live--;
+            const Row done = rows[i];
+            rows[i] = rows[live];
+            rows[live] = done;
+        }
+    Vec<L> top{};
+    for (int64_t i = begin * width; i < end * width; i += L) top = larger<L>(top, load<L>(h.moving + i));
     *out = {decrease, updates, largest<L>(top)[0]};
 }
 
