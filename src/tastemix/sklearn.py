@@ -1,0 +1,253 @@
+"""Nonnegative factorisation of a matrix with missing entries, as a scikit-learn transformer.
+
+from tastemix.sklearn import TasteNMF
+
+filled = (nmf := TasteNMF(n_components=4)).inverse_transform(nmf.fit_transform(X))
+GridSearchCV(TasteNMF(), {"n_components": range(1, 9)}).fit(X).best_params_
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tastemix import anls, foldin
+from tastemix.engine.base import Matrix, Pair, Session
+from tastemix.engine.cpu import CpuEngine
+from tastemix.errors import DataError, ParameterError
+from tastemix.factors import Factors
+from tastemix.objective import Objective, Phase, Prior
+from tastemix.ratings import Ratings
+
+try:
+    from sklearn.base import (  # type: ignore[import-untyped]
+        BaseEstimator,
+        ClassNamePrefixFeaturesOutMixin,
+        TransformerMixin,
+    )
+    from sklearn.utils import check_array, check_random_state  # type: ignore[import-untyped]
+    from sklearn.utils.validation import (  # type: ignore[import-untyped]
+        check_is_fitted,
+        validate_data,
+    )
+except ImportError as error:
+    raise ImportError(
+        "tastemix.sklearn needs scikit-learn 1.6 or newer: pip install 'tastemix[sklearn]'"
+    ) from error
+
+AUTO_L2 = 0.1
+"""l2="auto", in units of the root mean square of the observed entries."""
+LARGEST = 1e15
+"""Above this, float32 may overflow in sums of squares."""
+
+Array = NDArray[Any]
+
+
+class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """X ≈ W H on the observed entries of X, all of W and H nonnegative.
+
+    Missing is NaN in an array or a frame, and what is not stored (or a stored NaN) in a sparse
+    matrix, where scikit-learn's NMF sees zeros; a stored zero is a value. Rows and columns may be
+    missing altogether. Negative entries are refused, as by scikit-learn's NMF.
+
+    n_components: the rank; it may exceed both sides of X.
+    max_iter: the most steps, each all columns of H, then all rows of W.
+    tol: a step that gains at most tol times the objective is the last; n_iter_ is max_iter if none.
+    l1, l2, l2_per_rating, prior, weight: see tastemix.Objective. l2="auto" is a tenth of the root
+        mean square of the observed entries, so that the fit does not depend on their unit.
+    random_state: where W starts, and which entries `score` hides.
+
+    After fit: components_ (H: n_components × n_features), n_components_, n_iter_, l2_,
+    n_features_in_, feature_names_in_ (of a frame), and reconstruction_err_, the root mean square
+    error on the observed entries. Numbers are float32 inside; what comes out has the type of X.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        l1: float = 0.0,
+        l2: float | Literal["auto"] = "auto",
+        l2_per_rating: float = 0.0,
+        prior: Prior = None,
+        weight: float = 1.0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.tol = tol
+        self.l1 = l1
+        self.l2 = l2
+        self.l2_per_rating = l2_per_rating
+        self.prior = prior
+        self.weight = weight
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the components; y is ignored."""
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Learn the components and give the rows' W: bit for bit that of fit, then transform."""
+        ratings, dtype = self._read(X, reset=True)
+        if len(ratings) == 0:
+            raise DataError("X has no observed entry: there is nothing to fit")
+        size = _rms(ratings.by_user.values)
+        objective = self._objective(size)
+        seed, hiding_seed = check_random_state(self.random_state).randint(2**31 - 1, size=2)
+        users, items = anls.start(ratings, self.n_components, int(seed))
+        # The start follows the unit of X, as l2 does: 100 X takes the steps of X.
+        session = CpuEngine().open(ratings, Pair(users * np.float32(math.sqrt(size)), items))
+        history = anls.run(session, [Phase(objective, self.max_iter)], _settled(self.tol))
+        users, items = session.factors()
+
+        self.n_iter_ = len(history)
+        self.l2_ = objective.l2
+        self.components_ = items.T.astype(dtype)
+        self.n_components_ = len(self.components_)
+        self._phases = [Phase(objective, self.n_iter_)]
+        self._average = users.mean(axis=0)
+        self._hiding_seed = 0 if self.random_state is None else int(hiding_seed)
+        rows = self._rows(ratings)
+        self.reconstruction_err_ = _rms(self._errors(ratings, rows))
+        return rows.astype(dtype)
+
+    def transform(self, X: Any) -> Array:
+        """The W of these rows, H fixed: each row by itself, zero for one without any entry.
+
+        Under a static prior a row without any entry is that of the prior; under a dynamic one it
+        stays near the average row of training.
+        """
+        check_is_fitted(self)
+        ratings, dtype = self._read(X)
+        return self._rows(ratings).astype(dtype)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """W H for rows X of W: every entry, the missing ones too."""
+        check_is_fitted(self)
+        return np.asarray(check_array(X, dtype=[np.float64, np.float32]) @ self.components_)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the RMSE on a fifth of each row's entries, which is hidden while the rest folds in.
+
+        A fifth is rounded down, but at least one of two or more. Which ones depends on random_state
+        and the shape of what is observed alone, so candidates of a grid search are judged alike.
+        """
+        check_is_fitted(self)
+        ratings, _ = self._read(X)
+        hidden = _fifths(ratings, self._hiding_seed)
+        if not hidden.any():
+            raise DataError("no row of X has two observed entries: there is nothing to hide")
+        rows = self._rows(ratings.subset(~hidden))
+        return -_rms(self._errors(ratings.subset(hidden), rows))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components_)
+
+    def _objective(self, size: float) -> Objective:
+        """What is minimised, for entries of this root mean square, all parameters checked."""
+        for name in ("n_components", "max_iter"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise ParameterError(f"{name} is {value!r}: it must be a whole number of 1 or more")
+        if not self.tol >= 0:
+            raise ParameterError(f"tol is {self.tol!r}: it must be a number of 0 or more")
+        if isinstance(self.l2, str) and self.l2 != "auto":
+            raise ParameterError(f"l2 is {self.l2!r}: give a number or 'auto'")
+        return Objective(
+            l1=self.l1,
+            l2=AUTO_L2 * size if self.l2 == "auto" else self.l2,
+            l2_per_rating=self.l2_per_rating,
+            prior=self.prior,
+            weight=self.weight,
+        )
+
+    def _read(self, X: Any, reset: bool = False) -> tuple[Ratings, np.dtype[Any]]:
+        """The observed entries of X, rows as users, and the type of its numbers."""
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+        )
+        observed = _observed(X)
+        if len(observed.data) == 0:
+            anything = sp.coo_array(([0.0], ([0], [0])), X.shape)
+            return Ratings.from_sparse(anything).subset(np.array([])), X.dtype
+        if observed.data.min() < 0:
+            raise DataError(
+                "Negative values in data passed to TasteNMF: shift them to start at zero"
+            )
+        if observed.data.max() > LARGEST:
+            raise DataError(f"X has entries above {LARGEST:g}, which may overflow: divide them")
+        return Ratings.from_sparse(observed), X.dtype
+
+    def _rows(self, ratings: Ratings) -> Matrix:
+        return foldin.rows(ratings, self._items, "users", self._phases, self._average)
+
+    def _errors(self, ratings: Ratings, rows: Matrix) -> Array:
+        half = ratings.by_user
+        return Factors(rows, self._items).pairs(half.rows, half.indices) - half.values
+
+    @property
+    def _items(self) -> Matrix:
+        return np.ascontiguousarray(self.components_.T, np.float32)
+
+
+def _observed(X: Any) -> Any:
+    """The entries of an array that are not NaN, or those stored in a sparse matrix, as COO."""
+    if not sp.issparse(X):
+        where = np.nonzero(~np.isnan(X))
+        return sp.coo_array((X[where], where), X.shape)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    stored = X.tocoo()
+    known = ~np.isnan(stored.data)
+    return sp.coo_array((stored.data[known], (stored.row[known], stored.col[known])), X.shape)
+
+
+def _settled(tol: float) -> anls.OnStep:
+    """True once a step gains no more than `tol` times the objective."""
+    last = math.inf
+
+    def stop(step: anls.Step, session: Session) -> bool:
+        nonlocal last
+        gain, last = last - step.objective, step.objective
+        return gain <= tol * step.objective
+
+    return stop
+
+
+def _fifths(ratings: Ratings, seed: int) -> NDArray[np.bool_]:
+    """Which entries to hide: a fifth of each row."""
+    half = ratings.by_user
+    fifth = np.where(half.counts > 1, np.maximum(half.counts // 5, 1), 0)
+    order = np.lexsort((np.random.PCG64(seed).random_raw(len(ratings)), half.rows))
+    place = np.arange(len(ratings)) - half.pointers[half.rows]
+    hidden = np.zeros(len(ratings), np.bool_)
+    hidden[order[place < fifth[half.rows]]] = True
+    return hidden
+
+
+def _rms(values: Array) -> float:
+    return math.sqrt(np.square(values, dtype=np.float64).mean())
