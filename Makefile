@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard src/tastemix/engine/native/*)
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format bench docs picture clean
 
 demo: $(VENV)/.installed  ## the main job on embedded data
 	$(BIN)/tastemix demo --out demo-output
@@ -24,6 +24,19 @@ format: $(VENV)/.installed
 
 bench: $(VENV)/.installed  ## timings: needs TASTEMIX_DATA for MovieLens 1M
 	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/judge.py
+	$(BIN)/python benchmarks/using.py
+	$(BIN)/python benchmarks/loading.py
+
+docs: $(VENV)/.docs  ## the documentation, into site/
+	$(BIN)/mkdocs build --strict
+
+picture: $(VENV)/.installed  ## the picture in the README
+	$(BIN)/python tools/picture.py
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
 
 # Python sources are used in place; a change to the C++ core builds it anew.
 $(VENV)/.installed: $(NATIVE)
