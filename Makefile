@@ -29,7 +29,7 @@ bench: $(VENV)/.installed  ## timings: needs TASTEMIX_DATA for MovieLens 1M
 	$(BIN)/python benchmarks/loading.py
 
 docs: $(VENV)/.docs  ## the documentation, into site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 picture: $(VENV)/.installed  ## the picture in the README
 	$(BIN)/python tools/picture.py

@@ -145,7 +145,7 @@ def test_explain_shows_parts_that_add_up(model: Path) -> None:
     raw = tm.load(model).predict(["u3"], ["i2"], clip=False)[0]
     assert sum(row["value"] for row in rows) == pytest.approx(raw)
     shown = tastemix("explain", model, "--user", "u3", "--item", "i2").stdout
-    assert f"the parts add up to {raw:.2f}" in shown
+    assert f"the parts add up to {raw:.3f}" in shown
 
 
 def test_tastes_lists_every_taste(model: Path) -> None:

@@ -127,7 +127,9 @@ def test_the_baseline_holds_offsets_and_shift() -> None:
     expected = float(fitted.factors.users[u, 3]) + float(fitted.factors.items[i, 4])
     assert rows[0]["value"] == pytest.approx(expected)
     assert len(rows) == 1 + 3
-    assert tm.Baseline().fit(RATINGS).explain("u05", "i10").to_pylist()[0]["part"] == "baseline"
+    floor = tm.Baseline().fit(RATINGS)
+    assert floor.explain("u05", "i10")["part"].to_pylist() == ["baseline"]
+    assert floor.tastes().num_rows == 0
 
 
 def test_tastes_list_the_items_that_weigh_most() -> None:

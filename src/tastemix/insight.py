@@ -59,8 +59,8 @@ def top_of_tastes(
     return pa.table(
         {
             "taste": pa.array([r + 1 for r in columns for _ in order[r]], pa.int32()),
-            "item": pa.concat_arrays([ids.take(order[r].astype(np.int32)) for r in columns]),
-            "weight": pa.array([float(items[i, r]) for r in columns for i in order[r]]),
+            "item": ids.take(np.array([i for r in columns for i in order[r]], np.int32)),
+            "weight": pa.array([items[i, r] for r in columns for i in order[r]], pa.float64()),
         }
     )
 

@@ -351,9 +351,18 @@ class Baseline:
         users = np.stack([b_user, np.ones_like(b_user)], axis=1).astype(np.float32)
         items = np.stack([np.ones_like(b_item), b_item], axis=1).astype(np.float32)
         mean = float(half.values.mean(dtype=np.float64))
-        return Model.of(self, Factors(users, items, shift=mean), ratings)
+        return Model.of(self, Factors(users, items, mean, Held(users=(1,), items=(0,))), ratings)
+
+
+def default(ratings: Ratings) -> MIXD:
+    """The method `fit` uses: MIXD, with as many tastes as the ratings can carry, 2 to 10.
+
+    √ratings / 100: 3 for 100,000 ratings, 10 for a million. On MovieLens 100K ten tastes learn
+    noise and predict worse than means and offsets do.
+    """
+    return MIXD(rank=min(max(round(len(ratings) ** 0.5 / 100), 2), 10))
 
 
 def fit(ratings: Ratings, **options: Any) -> Model:
     """Our best method so far, with defaults that need no tuning; see `MIXD.fit` for the options."""
-    return MIXD(rank=10).fit(ratings, **options)
+    return default(ratings).fit(ratings, **options)

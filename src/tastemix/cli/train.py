@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from tastemix import methods
 from tastemix import search as searching
 from tastemix.cli import choices
 from tastemix.cli.console import out, progress, say
@@ -46,6 +48,8 @@ def train(
 ) -> None:
     """Learn a model from a table of ratings and save it.
 
+    Without a method or other options it is mixd with a rank that suits the number of ratings.
+
     Examples: tastemix train ratings.csv -o movies.tastemix --method mixd --rank 10
 
     tastemix train ratings.csv -o movies.tastemix --search --budget 30
@@ -54,11 +58,13 @@ def train(
     given = {name for name, value in {"method": method, **options}.items() if value is not None}
     if search and given:
         raise ParameterError(f"--search chooses --{min(given)} itself: leave one of them out")
-    chosen = None if search else choices.method(method or "mixd", **options, seed=seed)
+    named = choices.method(method or "mixd", **options, seed=seed)
     table = choices.table(ratings, user, item, rating, scale, duplicates)
     say(str(table))
-    if chosen is None:
+    if search:
         chosen = _searched(table, budget, seed or 0)
+    else:
+        chosen = named if given else replace(methods.default(table), seed=seed or 0)
     model, seconds = _fitted(chosen, table)
     model.save(output)
     say(f"{chosen}: {seconds:.1f} s")

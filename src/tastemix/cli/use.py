@@ -55,13 +55,13 @@ def explain(model: Saved, user: UserId, item: ItemId, as_json: Json = False) -> 
     table = Table("part", "user", "item", "adds", "because of")
     for row in parts.to_pylist():
         weights = (row["user_weight"], row["item_weight"])
-        cells = ["" if weight is None else f"{weight:.2f}" for weight in weights]
+        cells = ["" if weight is None else f"{weight:.3f}" for weight in weights]
         because = escape(", ".join(map(str, row["because"])))
-        table.add_row(row["part"], *cells, f"{row['value']:+.2f}", because)
+        table.add_row(row["part"], *cells, f"{row['value']:+.3f}", because)
     out.print(table)
     raw = sum(parts["value"].to_pylist())
     predicted = fitted.predict([ids[0]], [ids[1]])[0]
-    say(f"the parts add up to {raw:.2f}; the prediction on the scale is {predicted:.2f}")
+    say(f"the parts add up to {raw:.3f}; the prediction on the scale is {predicted:.3f}")
 
 
 def tastes(
