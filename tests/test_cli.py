@@ -213,5 +213,30 @@ def test_no_colours_in_a_pipe() -> None:
     assert "\x1b[" not in tastemix("--help").stdout + tastemix("demo").stdout
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"), [("TASTEMIX_THREADS", "abc"), ("TASTEMIX_ISA", "mmx")]
+)
+def test_a_wrong_environment_variable_is_one_sentence(variable: str, value: str) -> None:
+    done = tastemix("demo", env={variable: value})
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_written_is_named(ratings: Path, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    options = ("--methods", "random", "--folds", "2", "--out", tmp_path / "taken")
+    done = tastemix("compare", ratings, *options)
+    assert done.returncode == 2
+    assert "taken" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_json_holds_no_nan(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "low.csv").write_text("user,item,rating\nu3,i1,1\nu3,i2,1\n")
+    found = json.loads(tastemix("evaluate", model, tmp_path / "low.csv", "--json").stdout)
+    assert found["map"] is None
+
+
 def test_version() -> None:
     assert tastemix("--version").stdout == f"tastemix {tm.__version__}\n"

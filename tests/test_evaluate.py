@@ -70,8 +70,10 @@ def test_compare_is_the_paired_difference_with_the_corrected_variance(results: t
     difference = results.values("RNMF", "rmse") - results.values("Random", "rmse")
     assert found["difference"] == pytest.approx(difference.mean())
     plain = stats.ttest_rel(results.values("RNMF", "rmse"), results.values("Random", "rmse"))
-    # 1/k becomes 1/k + 1/(k − 1): the plain statistic shrinks by √(1 + k/(k − 1)).
-    shrunk = plain.statistic / np.sqrt(1 + 4 / 3)
+    # 1/k becomes 1/k + test/train: the plain statistic shrinks by √(1 + k·test/train).
+    share = np.mean([len(test) / len(train) for train, test in tm.folds(RATINGS, 4)])
+    assert share == pytest.approx(1 / 3, rel=1e-3)
+    shrunk = plain.statistic / np.sqrt(1 + 4 * share)
     assert found["p_value"] == pytest.approx(2 * stats.t.sf(abs(shrunk), 3))
     assert results.compare("RNMF", "RNMF")["p_value"] == 1
 
@@ -146,6 +148,16 @@ def test_progress_counts_fits_and_tells_the_time_left() -> None:
     assert [(done, total) for done, total, _, _ in seen] == [(n, 6) for n in range(1, 7)]
     assert seen[0][3] > 0
     assert seen[-1][3] == 0
+
+
+def test_own_splits_bring_their_own_sizes() -> None:
+    splits = [tm.holdout(RATINGS, 0.2, seed) for seed in range(6)]
+    results = tm.cross_validate([tm.Baseline(), tm.Random()], RATINGS, folds=iter(splits))
+    assert results.test_share == pytest.approx(0.25, rel=1e-2)
+    difference = results.values("Baseline", "rmse") - results.values("Random", "rmse")
+    expected = difference.std(ddof=1) * np.sqrt(1 / 6 + results.test_share)
+    found = results.compare("Baseline", "Random")
+    assert found["standard_error"] == pytest.approx(expected)
 
 
 def test_own_splits_can_be_given() -> None:

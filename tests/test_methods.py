@@ -89,6 +89,21 @@ def test_ssvd_centres_the_known_ratings_and_adds_the_centre_back(method, centre:
     np.testing.assert_allclose(block, expected, atol=1e-4)
 
 
+def test_ratings_that_are_all_the_middle_leave_an_svd_nothing_to_do() -> None:
+    ratings = tm.Ratings.from_arrays([0, 1, 2, 2], [0, 1, 2, 0], [3.0] * 4, scale=(1, 5))
+    np.testing.assert_array_equal(tm.SSVD(2).fit(ratings).predict([0, 2], [1, 2]), [3, 3])
+    with pytest.raises(tm.errors.DataError, match="there are no ratings to learn from"):
+        tm.PSVD(2).fit(ratings.subset(np.array([], int)))
+
+
+@pytest.mark.parametrize("value", [np.float64(3), np.float32(3), np.int64(3), 3])
+def test_numpy_numbers_are_numbers(value) -> None:
+    expected = tm.PR(3, prior=3.0, steps=3).fit(RATINGS).factors.users
+    np.testing.assert_array_equal(
+        tm.PR(3, prior=value, steps=3).fit(RATINGS).factors.users, expected
+    )
+
+
 @pytest.mark.parametrize("method", [tm.PSVD(41), tm.SSVD(41)])
 def test_an_svd_beyond_the_shorter_side_is_refused(method) -> None:
     message = "rank is 41, but 70 users and 40 items have an SVD of rank 40 at most"

@@ -61,6 +61,13 @@ def test_an_id_without_training_ratings_counts_as_never_seen() -> None:
     assert np.isfinite(model.predict(["dee"], ["Up"], clip=False, fallback=None)).all()
 
 
+def test_means_are_right_beside_ids_without_ratings() -> None:
+    train = RATINGS.subset(RATINGS.by_user.rows == 0)  # ann alone keeps her ratings
+    model = tm.RNMF(2, steps=2).fit(train)
+    np.testing.assert_allclose(model.users.mean, [10 / 3, np.nan, np.nan, np.nan])
+    np.testing.assert_allclose(model.items.mean, [4, 5, np.nan, 1])
+
+
 def test_integer_ids_compare_by_value_whatever_their_width() -> None:
     ratings = tm.Ratings.from_arrays(
         np.array([1, 2, 3], np.int16), np.array([10, 20, 10], np.uint8), [1, 2, 3]

@@ -100,6 +100,12 @@ def test_temporal_takes_each_users_newest_and_the_later_row_of_equal_times() -> 
     assert_parts(tm.temporal(TIMED, 0.5), TIMED)
 
 
+def test_temporal_takes_whole_hundredths() -> None:
+    """.29 · 100 is 28.999… in binary; 29 are meant."""
+    ratings = tm.Ratings.from_arrays([0] * 100, range(100), [1, 2] * 50, timestamp=range(100))
+    assert len(tm.temporal(ratings, 0.29).test) == 29
+
+
 def test_temporal_with_a_cut_takes_what_came_at_or_after_it() -> None:
     tested = tm.temporal(TIMED, cut=40).test
     assert sorted(tested.timestamp.tolist()) == [40, 40, 50, 60]

@@ -217,9 +217,54 @@ def test_update_takes_new_people_new_items_and_new_opinions() -> None:
     assert np.isfinite(after.predict(["u01"], ["new dish"])).all()
 
 
+def test_update_keeps_ids_without_ratings_times_and_the_count_of_steps() -> None:
+    table = NUMBERS.to_table().append_column("t", pa.array(np.arange(len(NUMBERS))))
+    timed = tm.Ratings.from_table(table, timestamp="t")
+    part = timed.subset(timed.by_user.rows != len(timed.users) - 1)
+    before = tm.RNMF(3, steps=10).fit(part)
+    after = before.update(part.subset(np.arange(5)), steps=2)
+    assert after.users.ids.values.equals(timed.users.values)
+    assert after.ratings.timestamp is not None
+    assert [step.number for step in after.history] == list(range(1, 13))
+    assert len(after.ratings) == len(part)
+
+
+def test_update_goes_on_with_the_last_phase_that_ran() -> None:
+    only_prior = tm.MIXR(3, prior_steps=20, steps=20).fit(RATINGS)
+    prior = tm.PR(3, steps=20).fit(RATINGS)
+    few = RATINGS.subset(np.arange(3))
+    np.testing.assert_array_equal(
+        only_prior.update(few, steps=2).factors.users, prior.update(few, steps=2).factors.users
+    )
+
+
+def test_similar_looks_at_tastes_not_at_offsets() -> None:
+    fitted = OFFSETS.fit(RATINGS)
+    rows = fitted.factors.items[:, :3].astype(float)
+    at = RATINGS.items.number("i10")
+    cosine = rows @ rows[at] / (np.linalg.norm(rows, axis=1) * np.linalg.norm(rows[at]))
+    best = max((i for i in range(len(rows)) if i != at), key=lambda i: cosine[i])
+    assert fitted.similar("i10", 1)["item"].to_pylist() == [RATINGS.items[best]]
+
+
+def test_seen_of_one_user_may_be_a_mapping_too(model: tm.Model) -> None:
+    top = model.recommend("u05", 100, seen=[])["item"].to_pylist()
+    found = model.recommend("u05", 100, seen={"u05": top[:2]})["item"].to_pylist()
+    assert found == top[2:]
+
+
+def test_more_items_than_there_are_may_be_asked_for(model: tm.Model) -> None:
+    assert len(model.recommend("u05", 10**9, seen=[])) == len(RATINGS.items)
+
+
 @pytest.mark.parametrize(
     ("use", "error", "message"),
     [
+        (lambda m: m.recommend("u05", deny="i03"), ParameterError, "expected a list of items"),
+        (lambda m: m.recommend("u05", allow="i03"), ParameterError, "expected a list of items"),
+        (lambda m: m.recommend("u05", seen="i03"), ParameterError, "expected a list of items"),
+        (lambda m: m.tastes(0), ParameterError, "n is 0: ask for 1 or more"),
+        (lambda m: m.similar("i03", -1), ParameterError, "n is -1: ask for 1 or more"),
         (lambda m: m.recommend("nobody"), IdError, "user 'nobody' is not in the ratings"),
         (lambda m: m.recommend(["u05", "nobody"]), IdError, "user 'nobody' is not in the ratings"),
         (lambda m: m.recommend("u05", 0), ParameterError, "n is 0: ask for 1 item or more"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tastemix import _native
+from tastemix import _native, draws
 from tastemix.engine.base import Held, Pair, Session
 from tastemix.errors import ParameterError
 from tastemix.objective import Phase
@@ -42,7 +42,7 @@ def start(ratings: Ratings, rank: int, seed: int) -> Pair:
 
     Drawn from the bit generator itself, so the same seed gives the same factors on any machine.
     """
-    raw = np.random.PCG64(seed).random_raw((len(ratings.users), rank))
+    raw = draws.words(seed, (len(ratings.users), rank))
     users = ((raw >> np.uint64(41)).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)
     return Pair(users, np.zeros((len(ratings.items), rank), np.float32))
 
@@ -75,6 +75,11 @@ def run(session: Session, phases: Sequence[Phase], on_step: OnStep | None = None
                 largest=max(items.largest, users.largest),
             )
             history.append(step)
+            if not math.isfinite(step.objective):
+                raise ParameterError(
+                    f"the objective overflowed in step {step.number}: the ratings or the penalties "
+                    "are too large for 32-bit numbers, so scale them down"
+                )
             if on_step is not None and on_step(step, session):
                 return history
     return history
@@ -85,18 +90,26 @@ class EarlyStop:
     last phase, and keeps the factors of the best step.
     """
 
-    def __init__(self, held_out: Ratings, phases: Sequence[Phase], patience: int) -> None:
+    def __init__(
+        self, ratings: Ratings, held_out: Ratings, phases: Sequence[Phase], patience: int
+    ) -> None:
         if patience < 1:
             raise ParameterError(f"patience is {patience}: it must be 1 or more")
         if len(held_out) == 0:
             raise ParameterError("held_out has no ratings: leave it out to run all steps")
+        for name in ("users", "items"):
+            ids, known = (getattr(part, name).values for part in (held_out, ratings))
+            if ids is not known and not ids.equals(known):
+                raise ParameterError(
+                    f"held_out knows other {name} than the ratings: make both with one split"
+                )
         self.patience = patience
         self.last_phase = len(phases) - 1
         self.best_rmse = math.inf
         self.best: tuple[int, Pair] | None = None
         half = held_out.by_user
         self._pairs = half.rows, half.indices
-        self._truth = half.values - np.float64(held_out.shift)
+        self._truth = half.values - np.float64(ratings.shift)
 
     def __call__(self, step: Step, session: Session) -> bool:
         """Judge the factors after a step; True to end the run."""

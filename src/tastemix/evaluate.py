@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,8 @@ class Results:
     """method, parameters (JSON), fold, metric, value, seconds of the fit; a row per value."""
     failures: dict[str, str]
     """Methods that raised, with what they said; they are not in the table."""
+    test_share: float
+    """The mean size of a test part over that of its training part."""
 
     def methods(self) -> list[str]:
         """The names of the methods, in the order they were given."""
@@ -110,8 +113,8 @@ class Results:
         mean = float(difference.mean())
         if count < 2:
             return {"difference": mean, "standard_error": math.nan, "p_value": math.nan}
-        # 1/k for the mean of k folds, and the test part over the training part, 1/(k − 1).
-        error = math.sqrt(float(difference.var(ddof=1)) * (1 / count + 1 / (count - 1)))
+        # 1/k for the mean of k splits, and the size of a test part over that of its training part.
+        error = math.sqrt(float(difference.var(ddof=1)) * (1 / count + self.test_share))
         p = float(mean == 0) if error == 0 else float(2 * t.sf(abs(mean) / error, count - 1))
         return {"difference": mean, "standard_error": error, "p_value": p}
 
@@ -147,7 +150,7 @@ OnProgress = Callable[[int, int, str, float], None]
 def cross_validate(
     methods: Iterable[Method],
     ratings: Ratings,
-    folds: int | Sequence[splits.Split] = 5,
+    folds: int | Iterable[splits.Split] = 5,
     *,
     seed: int = 0,
     relevant: float | None = None,
@@ -165,12 +168,15 @@ def cross_validate(
     """
     named = _named(list(methods))
     judge = Judge(relevant, predicted, at, raw, catalogue)
-    parts = splits.folds(ratings, folds, seed) if isinstance(folds, int) else iter(folds)
-    total = len(named) * (folds if isinstance(folds, int) else len(folds))
+    own = list(folds) if isinstance(folds, Iterable) else None
+    parts = splits.folds(ratings, index(folds), seed) if own is None else iter(own)  # type: ignore[arg-type]
+    total = len(named) * (len(own) if own is not None else index(folds))  # type: ignore[arg-type]
+    shares = []
     rows: list[dict[str, Any]] = []
     failures: dict[str, str] = {}
     began, done = time.perf_counter(), 0
     for number, (train, test) in enumerate(parts):
+        shares.append(len(test) / max(len(train), 1))
         for name, method in named.items():
             if name not in failures:
                 try:
@@ -182,7 +188,8 @@ def cross_validate(
                 left = (time.perf_counter() - began) / done * (total - done)
                 on_progress(done, total, name, left)
     rows = [row for row in rows if row["method"] not in failures]
-    return Results(pa.Table.from_pylist(rows, _SCHEMA), failures)
+    share = sum(shares) / max(len(shares), 1)
+    return Results(pa.Table.from_pylist(rows, _SCHEMA), failures, share)
 
 
 def spearman(columns: dict[str, NDArray[np.float64]]) -> pa.Table:

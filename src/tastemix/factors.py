@@ -84,8 +84,8 @@ class Population:
     def of(ids: Ids, half: Half) -> Population:
         """The population of one side of the ratings."""
         mean = np.full(len(ids), np.nan)
-        if len(half.values):
-            first = half.pointers[:-1].clip(max=len(half.values) - 1)
-            sums = np.add.reduceat(half.values, first, dtype=np.float64)
-            np.divide(sums, half.counts, out=mean, where=half.counts > 0)
+        rated = half.counts > 0
+        if rated.any():
+            sums = np.add.reduceat(half.values, half.pointers[:-1][rated], dtype=np.float64)
+            mean[rated] = sums / half.counts[rated]
         return Population(ids, mean, half.counts)

@@ -40,8 +40,8 @@ def rows(
     """
     if not phases:
         raise ParameterError("this model was not made by phases: only factorisations take in rows")
-    last = [phase for phase in phases if phase.steps > 0][-1:] or phases[-1:]
-    objective = last[0].objective
+    phase = last_phase(phases)
+    objective = phase.objective
     count = len(ratings.users if side == "users" else ratings.items)
     moving = np.zeros((count, fixed.shape[1]), np.float32)
     if objective.dynamic:
@@ -50,9 +50,14 @@ def rows(
     start = Pair(moving, fixed) if side == "users" else Pair(fixed, moving)
     session = (engine or CpuEngine()).open(ratings, start, held)
     if objective.dynamic:
-        for _ in range(last[0].steps):
+        for _ in range(phase.steps):
             session.half_step(side, objective, 0.0, UPDATES_A_STEP * fixed.shape[1])
     else:
         session.half_step(side, objective, 0.0, MOST_UPDATES)
     found: Matrix = getattr(session.factors(), side)
     return found
+
+
+def last_phase(phases: Sequence[Phase]) -> Phase:
+    """The last phase that ran."""
+    return next((phase for phase in reversed(phases) if phase.steps > 0), phases[-1])

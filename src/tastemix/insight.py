@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tastemix.engine.base import Held, Matrix
+from tastemix.errors import ParameterError
 from tastemix.ids import Ids, Indices
 
 SHRINKAGE = 10.0
@@ -53,8 +54,9 @@ def top_of_tastes(
     items: Matrix, counts: NDArray[np.int64], ids: Ids, held: Held, n: int
 ) -> pa.Table:
     """The items with the largest weight in every taste, shrunk where few ratings speak for it."""
+    _check(n)
     trusted = counts / (counts + SHRINKAGE)
-    columns = [r for r in range(items.shape[1]) if r not in (*held.users, *held.items)]
+    columns = tastes_of(items.shape[1], held)
     order = {r: np.argsort(-items[:, r] * trusted, kind="stable")[:n] for r in columns}
     return pa.table(
         {
@@ -67,11 +69,22 @@ def top_of_tastes(
 
 def neighbours(rows: Matrix, number: int, n: int) -> tuple[Indices, NDArray[np.float64]]:
     """The n rows with the most similar direction (cosine), and how similar; not the row itself."""
+    _check(n)
     length = np.linalg.norm(rows, axis=1)
     cosine = (rows @ rows[number]) / np.maximum(length * length[number], np.finfo(np.float32).tiny)
     cosine[number] = -np.inf
     best = np.argsort(-cosine, kind="stable")[: min(n, len(rows) - 1)].astype(np.int32)
     return best, cosine[best].astype(np.float64)
+
+
+def tastes_of(rank: int, held: Held) -> list[int]:
+    """The coordinates that are tastes, not offsets."""
+    return [r for r in range(rank) if r not in (*held.users, *held.items)]
+
+
+def _check(n: int) -> None:
+    if n < 1:
+        raise ParameterError(f"n is {n}: ask for 1 or more")
 
 
 def _examples(weight: NDArray[np.float32], rated: Indices, ids: Ids) -> Sequence[object]:

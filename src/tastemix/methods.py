@@ -13,14 +13,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tastemix import anls, svd
+from tastemix import anls, draws, svd
 from tastemix.anls import EarlyStop, OnStep
 from tastemix.engine.base import Engine, Held, Pair, Session
 from tastemix.engine.cpu import CpuEngine
-from tastemix.errors import ParameterError
+from tastemix.errors import DataError, ParameterError
 from tastemix.factors import Factors, Floats
 from tastemix.ids import Indices
-from tastemix.model import Model
+from tastemix.model import NOTHING_TO_LEARN, Model
 from tastemix.objective import Objective, Phase
 from tastemix.ratings import Half, Ratings, Scale
 from tastemix.topn import Allowed, best_items
@@ -62,7 +62,7 @@ def _fit(
     recipe = self.recipe(ratings.scale)
     first, held = _opening(recipe, ratings, start)
     session = (engine or CpuEngine()).open(ratings, first, held)
-    stop = None if held_out is None else EarlyStop(held_out, recipe.phases, patience)
+    stop = None if held_out is None else EarlyStop(ratings, held_out, recipe.phases, patience)
 
     def watch(step: anls.Step, session: Session) -> bool:
         ended = on_step is not None and bool(on_step(step, session))
@@ -272,6 +272,8 @@ def _fit_svd(method: PSVD | SSVD, ratings: Ratings, shift: float) -> Model:
             f"rank is {method.rank}, but {len(ratings.users):,} users and "
             f"{len(ratings.items):,} items have an SVD of rank {most} at most"
         )
+    if len(ratings) == 0:
+        raise DataError(NOTHING_TO_LEARN)
     factors = svd.truncated(ratings, method.rank, shift, method.seed)
     return Model.of(method, Factors(*factors, shift=shift), ratings)
 
@@ -298,7 +300,7 @@ class RandomScores:
     def pairs(self, user: Indices, item: Indices) -> Floats:
         """See Scores.pairs."""
         pair = np.asarray(user, np.uint64) << np.uint64(32) | np.asarray(item, np.uint64)
-        bits = _mixed(pair ^ _mixed(np.array([self.seed + 1], np.uint64)))
+        bits = _mixed(pair ^ _mixed(np.array([draws.checked(self.seed) + 1], np.uint64)))
         low, high = self.scale
         uniform = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
         return np.rint(low - 1 + (high - low + 2) * uniform)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tastemix import anls, foldin, insight, saved
 from tastemix.anls import Step
@@ -22,6 +23,7 @@ from tastemix.objective import Phase
 from tastemix.ratings import Half, Ratings, Scale
 from tastemix.topn import Allowed
 
+NOTHING_TO_LEARN = "there are no ratings to learn from: this part of the table is empty"
 NEW = "new"
 """The id of a person or an item that was folded in."""
 
@@ -53,7 +55,7 @@ class Model:
     ) -> Model:
         """The model a method (a dataclass) made of ratings."""
         if len(ratings) == 0:
-            raise DataError("there are no ratings to learn from: this part of the table is empty")
+            raise DataError(NOTHING_TO_LEARN)
         return Model(
             scores=scores,
             users=Population.of(ratings.users, ratings.by_user),
@@ -148,8 +150,8 @@ class Model:
             hasattr(user, "__arrow_c_stream__") or hasattr(user, "to_numpy")
         )
         asked = self._known_users(user if many else [user])
-        excluded = self._seen(asked, seen if many or seen is None else {user: seen})
-        best = self.scores.best(asked, excluded, self._allowed(allow, deny), n)
+        allowed = self._allowed(allow, deny)
+        best = self.scores.best(asked, self._seen(asked, seen), allowed, min(n, len(allowed)))
         there = best >= 0
         users, items = np.repeat(asked, there.sum(axis=1)), best[there]
         table = {"item": self.items.ids.take(items), "score": self.scores.pairs(users, items)}
@@ -177,12 +179,14 @@ class Model:
 
     def similar(self, item: Any, n: int = 5) -> pa.Table:
         """The n items with the most similar mix of tastes: item and similarity (cosine)."""
-        best, cosine = insight.neighbours(self.factors.items, self.items.ids.number(item), n)
+        rows = self.factors.items[:, insight.tastes_of(self.factors.rank, self.factors.held)]
+        best, cosine = insight.neighbours(rows, self.items.ids.number(item), n)
         return pa.table({"item": self.items.ids.take(best), "similarity": cosine})
 
     def similar_users(self, user: Any, n: int = 5) -> pa.Table:
         """The n users with the most similar mix of tastes: user and similarity (cosine)."""
-        best, cosine = insight.neighbours(self.factors.users, self.users.ids.number(user), n)
+        rows = self.factors.users[:, insight.tastes_of(self.factors.rank, self.factors.held)]
+        best, cosine = insight.neighbours(rows, self.users.ids.number(user), n)
         return pa.table({"user": self.users.ids.take(best), "similarity": cosine})
 
     def fold_in(self, ratings: Mapping[Any, float]) -> Person:
@@ -220,17 +224,21 @@ class Model:
             raise ParameterError("this model came without its ratings: it cannot be updated")
         if not self.phases:
             raise ParameterError(f"a {self.method} model was not made by steps: fit it anew")
-        both = joined(self.ratings, ratings, self.scale)
-        known = zip((both.users, both.items), (self.users, self.items), strict=True)
-        numbers = [old.ids.find(ids.values) for ids, old in known]
-        factors = (self.factors.users, self.factors.items)
-        start = Pair(*(_rows_of(rows, at) for rows, at in zip(factors, numbers, strict=True)))
+        both = joined(self.ratings, ratings)
+        start = Pair(
+            _rows_of(self.factors.users, self.users.ids.find(both.users.values)),
+            _rows_of(self.factors.items, self.items.ids.find(both.items.values)),
+        )
         session = CpuEngine().open(both, start, self.factors.held)
-        history = anls.run(session, [dataclasses.replace(self.phases[-1], steps=steps)])
-        scores = Factors(*session.factors(), both.shift, self.factors.held)
+        phase = dataclasses.replace(foldin.last_phase(self.phases), steps=steps)
+        done = len(self.history)
+        history = [
+            dataclasses.replace(step, number=done + step.number, phase=len(self.phases) - 1)
+            for step in anls.run(session, [phase])
+        ]
         return dataclasses.replace(
             self,
-            scores=scores,
+            scores=Factors(*session.factors(), both.shift, self.factors.held),
             users=Population.of(both.users, both.by_user),
             items=Population.of(both.items, both.by_item),
             mean=float(both.by_user.values.mean(dtype=np.float64)),
@@ -280,6 +288,8 @@ class Model:
 
     def _item_numbers(self, items: Any) -> Indices:
         """The numbers of those items that are known: the others cannot be recommended anyway."""
+        if isinstance(items, str | bytes):
+            raise ParameterError(f"expected a list of items, not the single one {items!r}")
         numbers = self.items.ids.find(list(items))
         return np.unique(numbers[numbers >= 0])
 
@@ -356,21 +366,33 @@ class NewItem:
 
     def similar(self, n: int = 5) -> pa.Table:
         """The n known items with the most similar mix of tastes: item and similarity (cosine)."""
-        rows = np.vstack([self.origin.factors.items, self.model.factors.items])
+        tastes = insight.tastes_of(self.origin.factors.rank, self.origin.factors.held)
+        rows = np.vstack([self.origin.factors.items, self.model.factors.items])[:, tastes]
         best, cosine = insight.neighbours(rows, len(rows) - 1, n)
         return pa.table({"item": self.origin.items.ids.take(best), "similarity": cosine})
 
 
-def joined(older: Ratings, newer: Ratings, scale: Scale) -> Ratings:
-    """All ratings of both; a pair that is in both has its newer rating."""
+def joined(older: Ratings, newer: Ratings) -> Ratings:
+    """All ratings of both, on the older scale; a pair that is in both has its newer rating."""
+    ids = []
+    for old, new in ((older.users, newer.users), (older.items, newer.items)):
+        unknown = new.values.filter(pa.array(old.find(new.values) < 0))
+        try:
+            every = pa.concat_arrays([old.values, unknown.cast(old.values.type)])
+        except pa.ArrowException:
+            raise IdError(
+                f"the {old.what} ids are of type {old.values.type}, the new ones of type "
+                f"{new.values.type}: convert them to the same"
+            ) from None
+        ids.append(Ids.known(every.take(pc.sort_indices(every)), old.what))
     tables = [ratings.to_table() for ratings in (older, newer)]
-    for ids, column in ((older.users, tables[1]["user"]), (older.items, tables[1]["item"])):
-        ids.find(column[:1])  # says so if the types differ
-    columns = [
-        pa.chunked_array([*tables[0][name].chunks, *tables[1][name].chunks])
-        for name in ("user", "item", "rating")
-    ]
-    return Ratings.from_arrays(*columns, scale=scale, duplicates="last")
+    both_timed = all("timestamp" in table.column_names for table in tables)
+    columns = ["user", "item", "rating", *(["timestamp"] if both_timed else [])]
+    parts = [table.select(columns).cast(tables[0].select(columns).schema) for table in tables]
+    table = pa.concat_tables(parts)
+    when = table["timestamp"] if both_timed else None
+    user, item, rating = (table[name] for name in columns[:3])
+    return Ratings.over(ids[0], ids[1], user, item, rating, when, older.scale, duplicates="last")
 
 
 def _rows_of(rows: Matrix, numbers: Indices) -> Matrix:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from operator import index
 from typing import Literal
 
 from tastemix.errors import ParameterError
 
 Prior = float | Literal["dynamic"] | None
+
+LARGEST = 1e9
+"""The largest penalty or prior: beyond it, squares leave the range of 32-bit numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,15 +31,23 @@ class Objective:
     def __post_init__(self) -> None:
         for name in ("l1", "l2", "l2_per_rating"):
             value = getattr(self, name)
-            if not 0 <= value < math.inf:
-                raise ParameterError(f"{name} is {value!r}: it must be a number of 0 or more")
+            if not 0 <= value <= LARGEST:
+                raise ParameterError(
+                    f"{name} is {value!r}: it must be a number of 0 or more, {LARGEST:g} at most"
+                )
+            object.__setattr__(self, name, float(value))
         if not 0 <= self.weight <= 1:
             raise ParameterError(f"weight is {self.weight!r}: it must lie between 0 and 1")
         if isinstance(self.prior, str):
             if self.prior != "dynamic":
                 raise ParameterError(f"prior is {self.prior!r}: give a number, 'dynamic' or None")
-        elif self.prior is not None and not math.isfinite(self.prior):
-            raise ParameterError(f"prior is {self.prior!r}: it must be a finite number")
+        elif self.prior is not None:
+            if not abs(self.prior) <= LARGEST:
+                raise ParameterError(
+                    f"prior is {self.prior!r}: it must be a number within ±{LARGEST:g}"
+                )
+            object.__setattr__(self, "prior", float(self.prior))
+        object.__setattr__(self, "weight", float(self.weight))
 
     @property
     def dynamic(self) -> bool:
@@ -50,7 +61,7 @@ class Objective:
 
     def target(self, shift: float) -> float:
         """The static prior seen from a scale shifted to start at zero; 0 if there is none."""
-        return self.prior - shift if isinstance(self.prior, int | float) else 0.0
+        return self.prior - shift if isinstance(self.prior, float) else 0.0
 
 
 @dataclass(frozen=True)
@@ -64,8 +75,12 @@ class Phase:
     tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
-        if self.steps < 0:
-            raise ParameterError(f"steps is {self.steps}: it must be 0 or more")
+        try:
+            steps = index(self.steps)
+        except TypeError:
+            steps = -1
+        if steps < 0:
+            raise ParameterError(f"steps is {self.steps!r}: it must be a whole number, 0 or more")
         if not 0 <= self.tolerance < 1:
             raise ParameterError(
                 f"tolerance is {self.tolerance}: it must be at least 0 and below 1"

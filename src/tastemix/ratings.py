@@ -190,7 +190,14 @@ class Ratings:
 
     @staticmethod
     def over(
-        users: Ids, items: Ids, user: Any, item: Any, rating: Any, timestamp: Any, scale: Scale
+        users: Ids,
+        items: Ids,
+        user: Any,
+        item: Any,
+        rating: Any,
+        timestamp: Any,
+        scale: Scale,
+        duplicates: Duplicates = "refuse",
     ) -> Ratings:
         """Ratings of users and items that are known already, rated or not; perhaps none at all."""
         user_number, item_number = users.find(user), items.find(item)
@@ -200,7 +207,7 @@ class Ratings:
                 raise IdError(f"the {ids.what} in row {unknown[0]} is not among the known ones")
         values = as_values(rating)
         when = None if timestamp is None else as_times(timestamp)
-        return _canonical(users, items, user_number, item_number, values, when, scale, "refuse")
+        return _canonical(users, items, user_number, item_number, values, when, scale, duplicates)
 
 
 def read(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tastemix import draws
 from tastemix.errors import DataError, ParameterError
 from tastemix.ratings import Ratings
 
@@ -50,7 +51,7 @@ def leave_out(ratings: Ratings, count: int = 1, seed: int = 0) -> Split:
     """`count` ratings of every user who has more than that, drawn at random, to test on."""
     if count < 1:
         raise ParameterError(f"count is {count}: leave out 1 rating or more of each user")
-    key = np.random.PCG64(seed).random_raw(len(ratings))
+    key = draws.words(seed, len(ratings))
     order = np.lexsort((key, ratings.by_user.rows))
     place, size = _places(ratings)
     return _split(ratings, order[(place < count) & (size > count)])
@@ -74,12 +75,13 @@ def temporal(ratings: Ratings, share: float = 0.2, *, cut: int | None = None) ->
     _check_share(share)
     order = np.lexsort((ratings.source_row, ratings.timestamp, ratings.by_user.rows))
     place, size = _places(ratings)
-    return _split(ratings, order[place >= size - np.floor(share * size)])
+    newest = np.floor(share * size + 1e-9)  # .29 of 100 is 29, whatever binary makes of .29
+    return _split(ratings, order[place >= size - newest])
 
 
 def _shuffled(count: int, seed: int) -> Positions:
     """0..count−1 in an order that only the seed decides."""
-    return np.argsort(np.random.PCG64(seed).random_raw(count), kind="stable")
+    return np.argsort(draws.words(seed, count), kind="stable")
 
 
 def _split(ratings: Ratings, test: Positions) -> Split:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tastemix import draws
 from tastemix.engine.base import Pair
 from tastemix.ratings import Ratings
 
@@ -19,10 +20,12 @@ def truncated(ratings: Ratings, rank: int, shift: float, seed: int) -> Pair:
     shape = len(ratings.users), len(ratings.items)
     values = half.values.astype(np.float64) - shift
     matrix = csr_array((values, half.indices, half.pointers), shape=shape)
+    if not values.any():  # every rating is the shift: ARPACK would find nothing to start from
+        return _as_pair(*(np.zeros((rows, rank)) for rows in shape))
     if rank == min(shape):
         return _all_of_it(matrix)
     # A start of our own, the same on any machine; ARPACK's own depends on the version.
-    raw = np.random.PCG64(seed).random_raw(min(shape))
+    raw = draws.words(seed, min(shape))
     first = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 0.5
     u, s, vt = svds(matrix, k=rank, v0=first, solver="arpack")
     order = np.argsort(-s)

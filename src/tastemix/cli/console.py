@@ -35,6 +35,12 @@ class OneSentence(TyperGroup):
                 raise
             err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
             raise typer.Exit(2) from None
+        except OSError as error:
+            if ctx.params["debug"]:
+                raise
+            what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            err.print(f"[bold red]error:[/] {escape(what)}", soft_wrap=True)
+            raise typer.Exit(2) from None
         except KeyboardInterrupt:
             if ctx.params["debug"]:
                 raise

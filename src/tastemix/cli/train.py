@@ -26,7 +26,10 @@ def train(
     method: Annotated[
         str | None, typer.Option(help=f"One of {', '.join(choices.METHODS)} (default: mixd).")
     ] = None,
-    rank: Annotated[int | None, typer.Option(help="Number of tastes (default: 10).")] = None,
+    rank: Annotated[
+        int | None,
+        typer.Option(help="Number of tastes (default: 10, or 2 to 10 without a method)."),
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps in all (default: 100).")] = None,
     prior_steps: Annotated[
         int | None, typer.Option(help="First steps, with a prior: mixr, mixd (default: 20).")
@@ -62,7 +65,7 @@ def train(
     table = choices.table(ratings, user, item, rating, scale, duplicates)
     say(str(table))
     if search:
-        chosen = _searched(table, budget, seed or 0)
+        chosen = replace(_searched(table, budget, seed or 0), seed=seed or 0)
     else:
         chosen = named if given else replace(methods.default(table), seed=seed or 0)
     model, seconds = _fitted(chosen, table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -110,7 +111,8 @@ def evaluate(
         scale=fitted.scale,
     )
     if as_json:
-        out.print_json(data=found)
+        known = {name: None if math.isnan(value) else value for name, value in found.items()}
+        out.print_json(data=known)
         return
     shown = Table("metric", "value")
     for name, value in found.items():

@@ -39,8 +39,9 @@ def section(context: Context, records: Records) -> Section:
     chart = Lines(f"Largest prediction, rank {rank}", "steps", "largest", series, log_y=True)
     table = Table(f"After {steps} steps", ("method", "largest prediction"), rows, digits=1)
     text = (
-        "A method that never looks at the unknown ratings may predict anything for them. NMF grows "
-        "without bound, an L1 penalty moderates it, a prior on the unknowns keeps predictions near "
+        "A method that never looks at the unknown ratings may predict anything for them. NMF can "
+        "grow far beyond the scale, an L1 penalty moderates it, a prior on the unknowns keeps "
+        "predictions near "
         f"the scale, which ends at {context.ratings.scale[1]:g}."
     )
     return Section(NAME, TITLE, text, [chart, table])

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace tastemix {
@@ -41,7 +42,8 @@ struct Job {
 
 // Never destroyed: its threads sleep until the process ends.
 struct Pool {
-    const int size;
+    const int size;         // as asked for
+    int there = 1;          // threads there are, the caller counted
     const pid_t process = getpid();
     std::mutex busy;
     Job* job = nullptr;
@@ -49,8 +51,12 @@ struct Pool {
     std::atomic<int> running{0};
     std::atomic<bool> retired{false};
 
+    // As many threads as the system gives: with fewer than asked for, the work is the same.
     explicit Pool(int n) : size(n) {
-        for (int worker = 1; worker < n; worker++) std::thread(&Pool::serve, this, worker).detach();
+        try {
+            for (; there < n; there++) std::thread(&Pool::serve, this, there).detach();
+        } catch (const std::system_error&) {
+        }
     }
 
     void serve(int worker) {
@@ -65,12 +71,12 @@ struct Pool {
 
     bool run(Job& mine, Poll poll) {
         const std::unique_lock lock(busy, std::try_to_lock);
-        if (!lock.owns_lock() || retired || size == 1 || mine.workers == 1 || mine.count == 1) {
+        if (!lock.owns_lock() || retired || there == 1 || mine.workers == 1 || mine.count == 1) {
             mine.work(0, poll);
             return !mine.cancelled;
         }
         job = &mine;
-        running.store(size - 1);
+        running.store(there - 1);
         started.fetch_add(1);
         started.notify_all();
         mine.work(0, poll);

@@ -128,11 +128,11 @@ struct Session::Work {
     }
 };
 
-// gram_ = YᵀY and column_sums_ = σ of a side.
-void Session::column_products(int side, Poll poll) {
+// gram_ = YᵀY and column_sums_ = σ of a side; false if it was given up.
+bool Session::column_products(int side, Poll poll) {
     const int64_t width = kernels_.width;
     Work work{*this, nullptr, nullptr, half_[side].rows, side, 0};
-    parallel(product_chunks, workers_, Work::products, &work, poll);
+    if (!parallel(product_chunks, workers_, Work::products, &work, poll)) return false;
     std::fill_n(gram_.get(), width * width, 0.0f);
     std::fill_n(column_sums_.get(), width, 0.0f);
     for (int chunk = 0; chunk < product_chunks; chunk++) {
@@ -140,6 +140,7 @@ void Session::column_products(int side, Poll poll) {
         for (int64_t i = 0; i < width * width; i++) gram_[i] += part[i];
         for (int64_t i = 0; i < width; i++) column_sums_[i] += part[width * width + i];
     }
+    return true;
 }
 
 // λ₁ΣY + ½Σ(λ₂ + λ₂′|Ω|)‖y‖² of a side.
@@ -166,7 +167,7 @@ Report Session::half_step(int side, const Numbers& numbers, float tolerance, int
     const int64_t ratings = half.pointers[half.rows];
     const float w = numbers.weight, prior = numbers.dynamic ? 0 : numbers.prior;
 
-    if (w != 0) column_products(1 - side, poll);
+    if (w != 0 && !column_products(1 - side, poll)) return {0, 0, 0, true};
     for (int64_t i = 0; i < width * width && w != 0; i++) gram_[i] *= w;
     for (int i = 0; i < rank_; i++)
         linear_[i] = numbers.l1 - (w != 0 ? w * prior * column_sums_[i] : 0);

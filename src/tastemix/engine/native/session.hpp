@@ -62,7 +62,7 @@ class Session {
     struct Work;            // what one parallel pass is given
 
     void make_room(int workers);
-    void column_products(int side, Poll poll);
+    bool column_products(int side, Poll poll);
     double penalty(int side, const Numbers&) const;
 
     Half half_[2];
