@@ -21,6 +21,7 @@ Times = NDArray[np.int64]
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _ERRORS = {"user": IdError, "item": IdError, "rating": RatingError, "timestamp": DataError}
 _BLOCK = 4 * 2**20
+_MOST_ROWS_A_BYTE = 1000
 _EXACT_IN_FLOAT = 2**53
 
 
@@ -131,12 +132,23 @@ def _load_parquet(file: Path, columns: Sequence[str]) -> list[pa.ChunkedArray]:
 
     # memory_map=False: a file that is replaced while it is read must not take the process down.
     with pq.ParquetFile(file, memory_map=False) as parquet:
-        schema = parquet.schema_arrow
+        schema, about = parquet.schema_arrow, parquet.metadata
+        groups = (about.row_group(group).num_rows for group in range(about.num_row_groups))
+        rows = max(about.num_rows, sum(groups))
         _positions(columns, schema.names)
+    if rows > _MOST_ROWS_A_BYTE * file.stat().st_size:  # Arrow would take memory for all of them
+        raise DataError(f"{file} claims {rows:,} rows, more than a file of its size can hold")
     # Text comes as numbers into a dictionary of its distinct values, which is how it is stored.
     text = [name for name in columns[:2] if _is_text(schema.field(name).type)]
     with pq.ParquetFile(file, memory_map=False, read_dictionary=text) as parquet:
         table = parquet.read(columns=list(columns))
+    for name, what in zip(columns[:2], ("user", "item"), strict=True):
+        for chunk in table[name].chunks:
+            try:
+                (chunk.dictionary if name in text else chunk).validate(full=True)
+            except pa.ArrowInvalid as error:
+                reason = _first_line(error)
+                raise IdError(f"the {what} ids are damaged or not in UTF-8 ({reason})") from None
     return [table[name] for name in columns]
 
 

@@ -1,11 +1,14 @@
-"""A model as open tables: what is in which column, checked on the way back in."""
+"""A model as open tables: what is in which column, checked on the way out and on the way in."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import reprlib
+import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from types import NoneType, UnionType
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +16,19 @@ import pyarrow as pa
 from tastemix import store
 from tastemix.anls import Step
 from tastemix.engine.base import Held, Matrix
-from tastemix.errors import DataError, ModelFileError
+from tastemix.errors import ModelFileError, TastemixError
 from tastemix.factors import Factors, Population
 from tastemix.ids import Ids
-from tastemix.objective import Objective, Phase
+from tastemix.objective import Phase
 from tastemix.ratings import Ratings, Scale
+
+What = Literal["user", "item"]
+
+MOST_STEPS = 1_000_000
+"""Of a phase: folding in under a dynamic prior takes them all again."""
+MOST_RANK = 2**16
+_LONGEST_REASON = 300  # An id that is at fault may have any length.
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class Pieces(NamedTuple):
@@ -35,77 +46,131 @@ class Pieces(NamedTuple):
     ratings: Ratings | None
 
 
+@dataclasses.dataclass(frozen=True)
+class About:
+    """What the index says besides the tables; its hints are what is accepted."""
+
+    method: str
+    parameters: dict[str, Any]
+    phases: tuple[Phase, ...]
+    history: tuple[Step, ...]
+    scale: Scale
+    mean: float
+    shift: float
+    held: Held
+    uuids: tuple[What, ...]
+    """Whose ids are UUIDs; their tables hold the 16 bytes of each."""
+    fingerprint: str | None
+    """Of the ratings, where they are saved too."""
+    made_with: dict[str, str]
+
+
 def write(path: str | os.PathLike[str], pieces: Pieces) -> None:
     """Save the pieces as a folder, over an older one if there is one."""
+    try:
+        _check(pieces)
+    except ModelFileError as error:
+        raise ModelFileError(f"this model cannot be saved: {error}") from None
+    users, items, scores = pieces.users, pieces.items, pieces.scores
     tables = {
-        "users": _population_table(pieces.users, pieces.scores.users),
-        "items": _population_table(pieces.items, pieces.scores.items),
+        "users": _population_table(users, scores.users),
+        "items": _population_table(items, scores.items),
     }
     if pieces.ratings is not None:
-        tables["ratings"] = pieces.ratings.to_table()
-    about = {
-        "method": pieces.method,
-        "parameters": pieces.parameters,
-        "phases": [dataclasses.asdict(phase) for phase in pieces.phases],
-        "history": [dataclasses.asdict(step) for step in pieces.history],
-        "scale": list(pieces.scale),
-        "mean": pieces.mean,
-        "shift": pieces.scores.shift,
-        "held": pieces.scores.held._asdict(),
-        "fingerprint": None if pieces.ratings is None else pieces.ratings.fingerprint,
-        "made_with": _versions(),
-    }
-    store.write(path, tables, about)
+        tables["ratings"] = _with_plain_ids(pieces.ratings.to_table(), "user", "item")
+    kinds: dict[What, pa.DataType] = {"user": users.ids.values.type, "item": items.ids.values.type}
+    about = About(
+        method=pieces.method,
+        parameters=dict(pieces.parameters),
+        phases=pieces.phases,
+        history=pieces.history,
+        scale=pieces.scale,
+        mean=pieces.mean,
+        shift=scores.shift,
+        held=scores.held,
+        uuids=tuple(what for what, kind in kinds.items() if _is_uuid(kind)),
+        fingerprint=None if pieces.ratings is None else pieces.ratings.fingerprint,
+        made_with=_versions(),
+    )
+    store.write(path, tables, {**dataclasses.asdict(about), "held": about.held._asdict()})
 
 
 def read(path: str | os.PathLike[str]) -> Pieces:
     """The pieces of a saved model, everything about them checked."""
-    tables, about = store.read(path)
+    tables, index = store.read(path, ("users", "items", "ratings"))
+    fields = {field.name for field in dataclasses.fields(About)}
     try:
+        about = _record(About, {name: index[name] for name in index if name in fields})
         pieces = _pieces(tables, about)
         _check(pieces)
-    except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)} cannot be used: {error}") from None
-    except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException, DataError) as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+    except TastemixError as error:
+        reason = str(error)[:_LONGEST_REASON]
         raise ModelFileError(f"{os.fspath(path)} is incomplete or damaged: {reason}") from None
     return pieces
 
 
-def _pieces(tables: Mapping[str, pa.Table], about: Mapping[str, Any]) -> Pieces:
-    users, user_rows = _read_population(tables["users"], "user")
-    items, item_rows = _read_population(tables["items"], "item")
-    low, high = (_number(end, "scale") for end in about["scale"])
-    held = Held(**{side: tuple(map(int, about["held"][side])) for side in Held._fields})
+def _pieces(tables: Mapping[str, pa.Table], about: About) -> Pieces:
+    users, user_rows = _read_population(tables, "user", about)
+    items, item_rows = _read_population(tables, "item", about)
     return Pieces(
-        scores=Factors(user_rows, item_rows, _number(about["shift"], "shift"), held),
+        scores=Factors(user_rows, item_rows, about.shift, about.held),
         users=users,
         items=items,
-        scale=(low, high),
-        mean=_number(about["mean"], "mean"),
-        method=str(about["method"]),
-        parameters=dict(about["parameters"]),
-        phases=tuple(_read_phase(phase) for phase in about["phases"]),
-        history=tuple(Step(**step) for step in about["history"]),
-        ratings=_read_ratings(tables, users.ids, items.ids, (low, high)),
+        scale=about.scale,
+        mean=about.mean,
+        method=about.method,
+        parameters=about.parameters,
+        phases=about.phases,
+        history=about.history,
+        ratings=_read_ratings(tables, users.ids, items.ids, about),
     )
 
 
 def _check(pieces: Pieces) -> None:
-    users, items, held = pieces.scores.users, pieces.scores.items, pieces.scores.held
-    if users.shape[1] != items.shape[1]:
-        raise ModelFileError(
-            f"its user vectors have length {users.shape[1]} and its item vectors "
-            f"{items.shape[1]}: they must be of one rank"
-        )
-    if any(not 0 <= r < users.shape[1] for r in (*held.users, *held.items)):
-        raise ModelFileError("a held coordinate is outside its vectors")
-    if not pieces.scale[0] <= pieces.scale[1]:
+    """Refuse what no fit gives."""
+    if not pieces.method.isidentifier():
+        raise ModelFileError(f"its method is {reprlib.repr(pieces.method)}: that is no name")
+    low, high = pieces.scale
+    if not low <= high:
         raise ModelFileError(f"its scale is {pieces.scale}: the lower end must come first")
+    if max(map(abs, (low, high, pieces.mean, pieces.scores.shift))) > _LARGEST:
+        raise ModelFileError("its scale, its mean or its shift is beyond any 32-bit float")
+    for phase in pieces.phases:
+        if phase.steps > MOST_STEPS:
+            raise ModelFileError(f"a phase has {phase.steps:,} steps, more than {MOST_STEPS:,}")
+    _check_factors(pieces.scores)
+    for population in (pieces.users, pieces.items):
+        _check_population(population)
+
+
+def _check_factors(factors: Factors) -> None:
+    ranks = [rows.shape[1] for rows in (factors.users, factors.items)]
+    if ranks[0] != ranks[1]:
+        raise ModelFileError(
+            f"its user vectors have length {ranks[0]} and its item vectors {ranks[1]}: "
+            "they must be of one rank"
+        )
+    if not 1 <= factors.rank <= MOST_RANK:
+        raise ModelFileError(f"its rank is {factors.rank:,}: expected 1 to {MOST_RANK:,}")
+    if not (np.isfinite(factors.users).all() and np.isfinite(factors.items).all()):
+        raise ModelFileError("one vector has entries that are not finite")
+    for held in factors.held:
+        if len(set(held)) < len(held) or not all(r < factors.rank for r in held):
+            raise ModelFileError(f"it holds coordinates {reprlib.repr(held)} of {factors.rank}")
+
+
+def _check_population(population: Population) -> None:
+    what, rated = population.ids.what, population.count > 0
+    if (population.count < 0).any():
+        raise ModelFileError(f"one {what} has a negative number of ratings")
+    if not np.isfinite(population.mean[rated]).all():
+        raise ModelFileError(f"one {what} has ratings but no finite mean of them")
+    if not np.isnan(population.mean[~rated]).all():
+        raise ModelFileError(f"one {what} has a mean of no ratings")
 
 
 def _population_table(population: Population, rows: Matrix) -> pa.Table:
-    return pa.table(
+    table = pa.table(
         {
             "id": population.ids.values,
             "mean": pa.array(population.mean, from_pandas=True),
@@ -113,49 +178,140 @@ def _population_table(population: Population, rows: Matrix) -> pa.Table:
             "vector": pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1]),
         }
     )
+    return _with_plain_ids(table, "id")
 
 
-def _read_population(table: pa.Table, what: str) -> tuple[Population, Matrix]:
-    ids = Ids.known(table["id"], what)
+def _read_population(
+    tables: Mapping[str, pa.Table], what: What, about: About
+) -> tuple[Population, Matrix]:
+    if f"{what}s" not in tables:
+        raise ModelFileError(f"it has no table of {what}s")
+    table = tables[f"{what}s"]
+    ids = Ids.known(_ids_column(table, "id", uuid=what in about.uuids), what)
     if len(ids) == 0:
         raise ModelFileError(f"it has no {what}s")
-    column = table["vector"]
-    if not pa.types.is_fixed_size_list(column.type) or column.type.value_type != pa.float32():
-        raise ModelFileError(f"its {what} vectors are of type {column.type}: expected float lists")
-    vector = column.combine_chunks()
-    if vector.null_count or vector.type.list_size < 1:
-        raise ModelFileError(f"a {what} vector is missing or empty")
-    flat = vector.flatten()
-    rows = flat.to_numpy(zero_copy_only=False).reshape(len(table), vector.type.list_size)
-    if flat.null_count or not np.isfinite(rows).all():
-        raise ModelFileError(f"a {what} vector has entries that are missing or not finite")
-    mean = table["mean"].cast(pa.float64()).to_numpy()
-    count = table["count"].cast(pa.int64()).to_numpy()
-    if table["count"].null_count or (count < 0).any():
-        raise ModelFileError(f"a {what} has no count of its ratings, or a negative one")
-    if np.isinf(mean).any():
-        raise ModelFileError(f"the mean rating of a {what} is not finite")
-    return Population(ids, mean, count), np.ascontiguousarray(rows)
-
-
-def _read_phase(phase: Mapping[str, Any]) -> Phase:
-    return Phase(**{**phase, "objective": Objective(**phase["objective"])})
+    vector = _column(table, "vector").combine_chunks()
+    if not pa.types.is_fixed_size_list(vector.type) or vector.type.value_type != pa.float32():
+        shown = reprlib.repr(str(vector.type))
+        raise ModelFileError(f"its {what} vectors are of type {shown}: expected lists of floats")
+    entries = vector.flatten()
+    if vector.null_count or entries.null_count:
+        raise ModelFileError(f"one {what} vector is missing or has missing entries")
+    rows = np.ascontiguousarray(entries.to_numpy().reshape(len(ids), vector.type.list_size))
+    count = _column(table, "count", pa.int64())
+    if count.null_count:
+        raise ModelFileError(f"one {what} has no number of ratings")
+    return Population(ids, _column(table, "mean", pa.float64()).to_numpy(), count.to_numpy()), rows
 
 
 def _read_ratings(
-    tables: Mapping[str, pa.Table], users: Ids, items: Ids, scale: Scale
+    tables: Mapping[str, pa.Table], users: Ids, items: Ids, about: About
 ) -> Ratings | None:
     if "ratings" not in tables:
         return None
     table = tables["ratings"]
-    when = table["timestamp"] if "timestamp" in table.column_names else None
-    return Ratings.over(users, items, table["user"], table["item"], table["rating"], when, scale)
+    timed = "timestamp" in table.column_names
+    return Ratings.over(
+        users,
+        items,
+        _ids_column(table, "user", uuid="user" in about.uuids),
+        _ids_column(table, "item", uuid="item" in about.uuids),
+        _column(table, "rating", pa.float32()),
+        _column(table, "timestamp", pa.int64()) if timed else None,
+        about.scale,
+    )
 
 
-def _number(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-        raise ModelFileError(f"its {what} is {value!r}: expected a finite number")
-    return float(value)
+def _column(table: pa.Table, name: str, kind: pa.DataType | None = None) -> pa.ChunkedArray:
+    if table.column_names.count(name) != 1:
+        raise ModelFileError(f"a table has {table.column_names.count(name)} columns {name!r}")
+    column = table[name]
+    if kind is not None and column.type != kind:
+        shown = reprlib.repr(str(column.type))
+        raise ModelFileError(f"the column {name!r} is of type {shown}: expected {kind}")
+    return column
+
+
+def _ids_column(table: pa.Table, name: str, *, uuid: bool) -> pa.ChunkedArray:
+    if not uuid:
+        return _column(table, name)
+    column = _column(table, name, pa.binary(16))
+    return pa.chunked_array(map(pa.uuid().wrap_array, column.chunks), pa.uuid())
+
+
+def _with_plain_ids(table: pa.Table, *names: str) -> pa.Table:
+    """UUIDs as their bytes: a type that is more than its values is not read back from a file."""
+    for name in names:
+        column = table[name]
+        if _is_uuid(column.type):
+            plain = pa.chunked_array([c.storage for c in column.chunks], column.type.storage_type)
+            table = table.set_column(table.column_names.index(name), name, plain)
+        elif isinstance(column.type, pa.BaseExtensionType):
+            raise ModelFileError(
+                f"ids of type {column.type} cannot be saved: convert them to integers or text"
+            )
+    return table
+
+
+def _is_uuid(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "arrow.uuid"
+
+
+def _record(kind: Any, value: Mapping[str, Any], inside: str = "") -> Any:
+    """An object of JSON as a type of ours, whose fields it must have, each as its hint says."""
+    hints = get_type_hints(kind)
+    for name in hints:
+        if name not in value:
+            raise ModelFileError(f"it lacks {inside + name!r}")
+    unknown = [name for name in value if name not in hints]
+    if unknown:
+        raise ModelFileError(f"it has {reprlib.repr(unknown[0])} in {inside!r}: that is unknown")
+    return kind(**{name: _decoded(hints[name], value[name], inside + name) for name in hints})
+
+
+def _decoded(kind: Any, value: Any, what: str) -> Any:
+    """A value of JSON as a type hint asks for it."""
+    form, inner = get_origin(kind), get_args(kind)
+    if not _fits(kind, value):
+        raise ModelFileError(f"its {what} is {reprlib.repr(value)}: expected {_words(kind)}")
+    if form is tuple:
+        kinds = inner[:1] * len(value) if ... in inner else inner
+        return tuple(map(_decoded, kinds, value, (f"{what}[{at}]" for at in range(len(value)))))
+    if form is dict:
+        return {name: _decoded(inner[1], entry, what) for name, entry in value.items()}
+    if kind is not Any and isinstance(value, dict):
+        return _record(kind, value, f"{what}.")
+    return float(value) if kind is float else value
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether a value of JSON is of the sort a type hint asks for, seen from outside."""
+    form, inner = get_origin(kind), get_args(kind)
+    if form in (Union, UnionType):
+        return any(_fits(choice, value) for choice in inner)
+    if form is Literal:
+        return value in inner
+    if form is tuple:
+        return isinstance(value, list) and (... in inner or len(value) == len(inner))
+    if kind in (int, float):
+        low, high = (0, 2**63 - 1) if kind is int else (-sys.float_info.max, sys.float_info.max)
+        number = isinstance(value, int | kind) and not isinstance(value, bool)
+        return number and low <= value <= high
+    if kind in (str, NoneType):
+        return isinstance(value, kind)
+    return kind is Any or isinstance(value, dict)
+
+
+def _words(kind: Any) -> str:
+    form, inner = get_origin(kind), get_args(kind)
+    if form in (Union, UnionType):
+        return " or ".join(map(_words, inner))
+    if form is Literal:
+        return " or ".join(map(repr, inner))
+    if form is tuple:
+        return "a list" if ... in inner else f"a list of {len(inner)}"
+    plain = {int: "a whole number of 0 or more", float: "a finite number", str: "text"}
+    return {**plain, NoneType: "null"}.get(kind, "an object")
 
 
 def _versions() -> dict[str, str]:

@@ -1,0 +1,571 @@
+"""A save is all or nothing, whatever ends it, and what was saved comes back as it was."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import fcntl
+import json
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tastemix as tm
+from tastemix import plain_parquet, saved, store
+from tastemix.errors import ModelFileError
+from tests.test_ids import PYTHON_IDS
+
+RATINGS = tm.Ratings.from_arrays(
+    ["ann", "ann", "ann", "bob", "bob", "cy", "cy", "dee"],
+    ["Heat", "Alien", "Up", "Heat", "Jaws", "Alien", "Up", "Jaws"],
+    [5, 4, 1, 4, 5, 2, 5, 1],
+    timestamp=[3, 1, 2, 8, 7, 6, 5, 4],
+    scale=(1, 5),
+)
+OLDER = tm.PR(2, steps=2).fit(RATINGS)
+NEWER = tm.RNMF(3, steps=2).fit(RATINGS)
+
+
+def is_whole(folder: Path) -> str:
+    """The method of the model in a folder, which is one of the two, all of it."""
+    model = tm.load(folder)
+    expected = {"PR": OLDER, "RNMF": NEWER}[model.method]
+    np.testing.assert_array_equal(model.factors.users, expected.factors.users)
+    np.testing.assert_array_equal(model.factors.items, expected.factors.items)
+    assert model.ratings is not None
+    assert model.ratings.fingerprint == RATINGS.fingerprint
+    return model.method
+
+
+def has_nothing_left_over(folder: Path) -> None:
+    index = json.loads((folder / "model.json").read_text())
+    named = {entry["file"] for entry in index["tables"].values()}
+    assert {path.name for path in folder.iterdir()} == {"model.json", *named}
+
+
+# What comes back
+
+METHODS: list[Any] = [
+    tm.NMF(2, steps=3),
+    tm.RNMF(2, steps=3),
+    tm.PR(2, steps=3),
+    tm.PRD(2, steps=3),
+    tm.MIXR(2, prior_steps=1, steps=3),
+    tm.MIXD(2, prior_steps=1, steps=3),
+    tm.PSVD(2),
+    tm.SSVD(2),
+    tm.Popular(),
+    tm.Baseline(),
+    tm.ANLS(2, [tm.Phase(tm.Objective(l2=1.0), 2)], offsets=True),
+]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
+def test_every_method_comes_back_as_it_was(method: Any, tmp_path: Path) -> None:
+    model = method.fit(RATINGS)
+    model.save(tmp_path / "m")
+    again = tm.load(tmp_path / "m")
+    for name in ("scale", "mean", "method", "phases", "history"):
+        assert getattr(again, name) == getattr(model, name)
+    assert again.factors.shift == model.factors.shift
+    assert again.factors.held == model.factors.held
+    for side in ("users", "items"):
+        np.testing.assert_array_equal(getattr(again.factors, side), getattr(model.factors, side))
+        np.testing.assert_array_equal(getattr(again, side).mean, getattr(model, side).mean)
+        np.testing.assert_array_equal(getattr(again, side).count, getattr(model, side).count)
+    assert again.explain("ann", "Heat").equals(model.explain("ann", "Heat"))
+    assert again.ratings is not None
+    assert again.ratings.to_table().equals(RATINGS.to_table())
+    again.save(tmp_path / "n")
+    names = [sorted(path.name for path in (tmp_path / at).iterdir()) for at in "mn"]
+    assert names[0] == names[1]  # so the tables are the same, byte for byte
+
+
+@pytest.mark.parametrize("kind", PYTHON_IDS)
+def test_ids_of_every_type_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
+    large, small = PYTHON_IDS[kind]
+    ratings = tm.Ratings.from_arrays([large, small, large], ["x", "x", "y"], [1, 2, 3])
+    model = tm.RNMF(1, steps=2).fit(ratings)
+    model.save(tmp_path)
+    again = tm.load(tmp_path)
+    assert again.users.ids.values.equals(model.users.ids.values)
+    assert again.items.ids.values.equals(model.items.ids.values)
+    assert again.ratings is not None
+    assert again.ratings.fingerprint == ratings.fingerprint
+    np.testing.assert_array_equal(again.predict([large], ["x"]), model.predict([large], ["x"]))
+
+
+def test_a_user_without_ratings_has_no_mean(tmp_path: Path) -> None:
+    model = tm.RNMF(2, steps=2).fit(RATINGS.subset(RATINGS.by_user.rows != 3))
+    model.save(tmp_path)
+    again = tm.load(tmp_path)
+    assert np.isnan(again.users.mean[3])
+    assert again.users.count[3] == 0
+    assert again.predict(["dee"], ["Up"]) == model.predict(["dee"], ["Up"])
+
+
+def test_a_person_who_was_folded_in_can_be_saved(tmp_path: Path) -> None:
+    person = NEWER.fold_in({"Heat": 5})
+    person.model.save(tmp_path)
+    again = tm.load(tmp_path)
+    np.testing.assert_array_equal(again.factors.users[0], person.weights)
+
+
+def test_what_repeats_much_is_not_taken_for_an_attack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everyone gave everything one star, and the vectors are all zero."""
+    user, item = np.divmod(np.arange(200_000), 2_000)
+    names = np.array([f"a rather long name of a film, number {n}" for n in range(2_000)])
+    ratings = tm.Ratings.from_arrays(user, names[item], np.ones(len(user)))
+    model = tm.RNMF(20, l1=1e9, steps=1).fit(ratings)
+    assert not model.factors.items.any()
+    model.save(tmp_path)
+    monkeypatch.setattr(plain_parquet, "SMALL_TABLE", 0)
+    monkeypatch.setattr(plain_parquet, "MOST_EXPANSION", plain_parquet.MOST_EXPANSION / 4)
+    assert tm.load(tmp_path).factors.rank == 20
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 800_000
+
+
+def test_the_tables_hold_plain_columns(tmp_path: Path) -> None:
+    OLDER.save(tmp_path)
+    schemas = {
+        name: pq.read_schema(next(tmp_path.glob(f"{name}-*.parquet")))
+        for name in ("users", "items", "ratings")
+    }
+    population = [("id", pa.string()), ("mean", pa.float64()), ("count", pa.int64())]
+    population.append(("vector", pa.list_(pa.float32(), 2)))
+    columns = [("user", pa.string()), ("item", pa.string()), ("rating", pa.float32())]
+    assert schemas["users"].equals(pa.schema(population))
+    assert schemas["items"].equals(pa.schema(population))
+    assert schemas["ratings"].equals(pa.schema([*columns, ("timestamp", pa.int64())]))
+
+
+# What is in the way
+
+
+def test_a_folder_is_made_where_there_is_none(tmp_path: Path) -> None:
+    OLDER.save(tmp_path / "a" / "b")
+    assert is_whole(tmp_path / "a" / "b") == "PR"
+
+
+def test_a_link_to_a_folder_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    (tmp_path / "folder").mkdir()
+    OLDER.save(tmp_path / "link")
+    assert is_whole(tmp_path / "link") == "PR"
+
+
+def test_a_file_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "m").write_text("precious")
+    with pytest.raises(ModelFileError, match="m is a file: give the path of a new folder or of an"):
+        OLDER.save(tmp_path / "m")
+    with pytest.raises(ModelFileError, match=r"x cannot be written \(Not a directory\): see to"):
+        OLDER.save(tmp_path / "m" / "x")
+    assert (tmp_path / "m").read_text() == "precious"
+
+
+@pytest.mark.parametrize("content", ["{}", '{"format": "keras"}', "", "[" * 10**6])
+def test_a_model_of_something_else_is_not_replaced(content: str, tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text(content)
+    with pytest.raises(ModelFileError, match="holds other files: give the path of a new folder"):
+        OLDER.save(tmp_path)
+    assert (tmp_path / "model.json").read_text() == content
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("name", ["notes.tmp", "users.parquet", "users-0123.parquet", "x-.tmp"])
+def test_files_of_others_are_left_alone(name: str, tmp_path: Path) -> None:
+    OLDER.save(tmp_path)
+    (tmp_path / name).write_text("precious")
+    NEWER.save(tmp_path)
+    assert is_whole(tmp_path) == "RNMF"
+    assert (tmp_path / name).read_text() == "precious"
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_a_model_of_another_version_is_replaced(tmp_path: Path) -> None:
+    OLDER.save(tmp_path)
+    index = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps({**index, "version": 99}))
+    NEWER.save(tmp_path)
+    assert is_whole(tmp_path) == "RNMF"
+
+
+def test_what_a_first_save_left_when_it_was_killed_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "users-0123456789abcdef.parquet").write_text("")
+    (tmp_path / "tastemix-0123456789abcdef.tmp").write_text("")
+    OLDER.save(tmp_path)
+    assert is_whole(tmp_path) == "PR"
+    has_nothing_left_over(tmp_path)
+
+
+def test_what_cannot_be_removed_stays(tmp_path: Path) -> None:
+    OLDER.save(tmp_path)
+    (tmp_path / "users-0123456789abcdef.parquet").mkdir()
+    NEWER.save(tmp_path)
+    assert is_whole(tmp_path) == "RNMF"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
+    OLDER.save(tmp_path)
+    tmp_path.chmod(0o555)
+    with pytest.raises(ModelFileError, match=r"cannot be written \(Permission denied\)"):
+        NEWER.save(tmp_path)
+    assert is_whole(tmp_path) == "PR"
+
+
+# What cannot be saved
+
+
+def model_with(**changes: Any) -> tm.Model:
+    return dataclasses.replace(NEWER, **changes)
+
+
+def factors_with(value: float) -> tm.Factors:
+    users = NEWER.factors.users.copy()
+    users[1, 1] = value
+    return dataclasses.replace(NEWER.factors, users=users)
+
+
+UNFIT: dict[str, tuple[tm.Model, str]] = {
+    "nan": (
+        model_with(scores=factors_with(np.nan)),
+        "cannot be saved: one vector has entries that",
+    ),
+    "infinite": (
+        model_with(scores=factors_with(-np.inf)),
+        "one vector has entries that are not fin",
+    ),
+    "eternal": (
+        model_with(phases=(tm.Phase(tm.Objective(), 10**7),)),
+        "this model cannot be saved: a phase has 10,000,000 steps, more than 1,000,000",
+    ),
+    "history": (
+        model_with(history=(dataclasses.replace(NEWER.history[0], objective=np.inf),)),
+        "cannot be described in JSON: Out of range float",
+    ),
+    "mean": (model_with(mean=np.nan), "cannot be described in JSON: Out of range float"),
+    "object": (model_with(parameters={"x": object()}), "in JSON: it holds a object"),
+    "long": (model_with(parameters={"x": "y" * 2**24}), r"takes 16,\d{3},\d{3} bytes to describe"),
+}
+
+
+@pytest.mark.parametrize("kind", UNFIT)
+def test_what_could_not_be_loaded_is_not_saved(kind: str, tmp_path: Path) -> None:
+    model, message = UNFIT[kind]
+    OLDER.save(tmp_path)
+    with pytest.raises(ModelFileError, match=message):
+        model.save(tmp_path)
+    assert is_whole(tmp_path) == "PR"
+    has_nothing_left_over(tmp_path)
+
+
+def test_parameters_of_numpy_are_saved_as_pythons(tmp_path: Path) -> None:
+    parameters = {"rank": np.int64(3), "l1": np.float32(0.5), "weights": np.arange(3)}
+    model_with(parameters=parameters).save(tmp_path)
+    assert tm.load(tmp_path).parameters == {"rank": 3, "l1": 0.5, "weights": [0, 1, 2]}
+
+
+def test_ids_of_a_type_that_runs_code_are_not_saved(tmp_path: Path) -> None:
+    ids = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1], pa.int8()))
+    ratings = tm.Ratings.from_arrays(ids, [1, 2], [3, 4])
+    with pytest.raises(
+        ModelFileError, match=r"ids of type .*bool8.* cannot be saved: convert them"
+    ):
+        tm.RNMF(1, steps=1).fit(ratings).save(tmp_path)
+
+
+# What ends a save
+
+
+class Interrupted(BaseException):
+    """Neither an Exception nor expected anywhere."""
+
+
+def at_line(count: int, act: Callable[[], object]) -> Callable[..., Any]:
+    """A trace function that acts when `count` lines of the module have been reached.
+
+    Not in the function that holds the lock: it would be held until this process ends.
+    """
+    left = count
+
+    def trace(frame: Any, event: str, _: object) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename != store.__file__ or frame.f_code.co_name == "_alone_in":
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                act()
+        return trace
+
+    return trace
+
+
+def save_until(count: int, folder: Path) -> bool:
+    """Save the newer model, interrupted at a line; whether it was saved before."""
+
+    def interrupt() -> None:
+        raise Interrupted
+
+    before = sys.gettrace()
+    sys.settrace(at_line(count, interrupt))
+    try:
+        NEWER.save(folder)
+    except Interrupted:
+        return False
+    finally:
+        sys.settrace(before)
+    return True
+
+
+# A file whose `with` is interrupted at the very end is closed, with a warning, when it is let go.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_save_interrupted_at_any_line_leaves_the_older_model_or_the_newer(tmp_path: Path) -> None:
+    seen = []
+    for count in range(1, 2000):
+        OLDER.save(tmp_path)
+        has_nothing_left_over(tmp_path)  # whatever was left by the one interrupted before
+        done = save_until(count, tmp_path)
+        seen.append(is_whole(tmp_path))
+        if done:
+            break
+    assert done
+    assert len(seen) > 50
+    assert seen == sorted(seen)  # the older one first, from some line on the newer one
+    assert set(seen) == {"PR", "RNMF"}
+
+
+CALLS = ["replace", "fsync", "open", "close", "listdir", "scandir", "mkdir", "unlink", "lstat"]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), Interrupted()])
+def test_a_save_of_which_any_call_fails_leaves_the_older_model_or_the_newer(
+    call: str, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = getattr(os, call)
+    for count in range(1, 100):
+        OLDER.save(tmp_path)
+        has_nothing_left_over(tmp_path)
+        left = count
+
+        def fails(*arguments: Any, **options: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise error
+            return works(*arguments, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, call, fails)
+            try:
+                NEWER.save(tmp_path)
+            except ModelFileError as refusal:
+                sentence = str(refusal)
+                assert "(No space left on device): see to that or save to another" in sentence
+            except Interrupted:
+                pass
+        is_whole(tmp_path)
+        if left > 0:
+            return
+    pytest.fail("this never ends")
+
+
+def test_a_full_disk_is_told_in_a_sentence_and_leaves_the_older_model(tmp_path: Path) -> None:
+    OLDER.save(tmp_path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (700, limits[1]))  # no file may grow beyond
+    try:
+        with pytest.raises(ModelFileError, match=r"cannot be written \(File too large\): see to"):
+            NEWER.save(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert is_whole(tmp_path) == "PR"
+    has_nothing_left_over(tmp_path)
+
+
+SAVER = """
+import os, sys
+from pathlib import Path
+import tastemix as tm
+from tests.test_saving import NEWER, OLDER, at_line
+models = {"PR": [OLDER], "RNMF": [NEWER], "both": [NEWER, OLDER]}
+print("ready", flush=True)
+for line in sys.stdin:
+    which, times, last_line, folder = line.rstrip().split(" ", 3)
+    child = os.fork()
+    if child == 0:
+        if int(last_line):
+            sys.settrace(at_line(int(last_line), lambda: os.kill(os.getpid(), 9)))
+        for _ in range(int(times)):
+            for model in models[which]:
+                model.save(folder)
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+class Saver:
+    """Another process that saves models, each time in a child of its own that can be killed."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SAVER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parent.parent,
+        )
+        assert self._said() == "ready"
+
+    def start(self, which: str, folder: Path, *, times: int, last_line: int = 0) -> int:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{which} {times} {last_line} {folder}\n")
+        self.process.stdin.flush()
+        return int(self._said())
+
+    def ended(self) -> int:
+        return int(self._said())
+
+    def close(self) -> None:
+        self.process.communicate(timeout=30)
+
+    def _said(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+
+@pytest.fixture(scope="module")
+def savers() -> Iterator[list[Saver]]:
+    both = [Saver(), Saver()]
+    yield both
+    for saver in both:
+        saver.close()
+
+
+def test_a_save_killed_at_any_line_leaves_the_older_model_or_the_newer(
+    savers: list[Saver], tmp_path: Path
+) -> None:
+    seen, status = [], -signal.SIGKILL
+    while status == -signal.SIGKILL:
+        OLDER.save(tmp_path)
+        has_nothing_left_over(tmp_path)
+        savers[0].start("RNMF", tmp_path, times=1, last_line=len(seen) + 1)
+        status = savers[0].ended()
+        seen.append(is_whole(tmp_path))
+    assert status == 0
+    assert len(seen) > 50
+    assert seen == sorted(seen)
+    assert set(seen) == {"PR", "RNMF"}
+
+
+def test_saves_killed_at_any_moment_leave_the_older_model_or_the_newer(
+    savers: list[Saver], tmp_path: Path
+) -> None:
+    OLDER.save(tmp_path)
+    moments = random.Random(0)
+    for _ in range(25):
+        child = savers[0].start("both", tmp_path, times=10**6)
+        time.sleep(moments.uniform(0, 0.04))
+        os.kill(child, signal.SIGKILL)
+        assert savers[0].ended() == -signal.SIGKILL
+        is_whole(tmp_path)
+    NEWER.save(tmp_path)
+    assert is_whole(tmp_path) == "RNMF"
+    has_nothing_left_over(tmp_path)
+
+
+def test_two_that_save_at_once_and_one_that_reads_see_whole_models(
+    savers: list[Saver], tmp_path: Path
+) -> None:
+    OLDER.save(tmp_path)
+    for saver, which in zip(savers, ("PR", "RNMF"), strict=True):
+        saver.start(which, tmp_path, times=60)
+    seen = [is_whole(tmp_path) for _ in range(100)]
+    assert [saver.ended() for saver in savers] == [0, 0]
+    seen.append(is_whole(tmp_path))
+    has_nothing_left_over(tmp_path)
+    assert set(seen) <= {"PR", "RNMF"}
+
+
+def test_a_save_waits_for_another_to_end(tmp_path: Path) -> None:
+    OLDER.save(tmp_path)
+    handle = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    save = threading.Thread(target=NEWER.save, args=[tmp_path])
+    save.start()
+    save.join(0.3)
+    assert save.is_alive()
+    assert is_whole(tmp_path) == "PR"
+    os.close(handle)
+    save.join(30)
+    assert is_whole(tmp_path) == "RNMF"
+
+
+def test_a_save_while_a_model_is_read_gives_the_newer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    OLDER.save(tmp_path)
+    opened = store._open
+    saves = iter([NEWER])
+
+    def open_late(path: Path) -> Any:
+        if path.suffix == ".parquet":
+            for model in saves:
+                model.save(tmp_path)
+        return opened(path)
+
+    monkeypatch.setattr(store, "_open", open_late)
+    assert is_whole(tmp_path) == "RNMF"
+
+
+def test_everything_a_save_writes_reaches_the_disk_before_the_index_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of the calls; the folder itself is flushed before and after the index moves."""
+    log: list[str] = []
+    works = {name: getattr(os, name) for name in ("fsync", "replace")}
+
+    def fsync(handle: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        log.append("flush folder" if path == tmp_path else "flush file")
+        works["fsync"](handle)
+
+    def replace(source: Any, target: Any) -> None:
+        log.append("move " + re.sub(r"-[0-9a-f]{16}", "", Path(target).name))
+        works["replace"](source, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    OLDER.save(tmp_path)
+    tables = [f"move {name}.parquet" for name in ("users", "items", "ratings")]
+    assert log == [
+        *(call for table in tables for call in ("flush file", table)),
+        *("flush file", "flush folder", "move model.json", "flush folder"),
+    ]
+
+
+def test_the_limits_are_those_that_are_documented() -> None:
+    assert saved.MOST_STEPS == 10**6
+    assert saved.MOST_RANK == 2**16
+    assert plain_parquet.MOST_EXPANSION == 100
+    assert plain_parquet.SMALL_TABLE == 2**26
