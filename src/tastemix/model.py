@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tastemix import anls, foldin, insight, saved
 from tastemix.anls import Step
-from tastemix.engine.base import Matrix, Pair
+from tastemix.engine.base import Matrix, Pair, Side
 from tastemix.engine.cpu import CpuEngine
 from tastemix.errors import DataError, IdError, ParameterError
 from tastemix.factors import Factors, Floats, Population, Scores
@@ -191,29 +191,11 @@ class Model:
 
     def fold_in(self, ratings: Mapping[Any, float]) -> Person:
         """A new person from a few ratings {item: rating}, without retraining."""
-        given = self._given(ratings, "items")
-        rows = foldin.rows(
-            *(given, self.factors.items, "users", self.phases),
-            *(self.factors.users.mean(axis=0), self.factors.held),
-        )
-        factors = dataclasses.replace(self.factors, users=rows)
-        users = Population.of(given.users, given.by_user)
-        return Person(
-            dataclasses.replace(self, scores=factors, users=users, ratings=given, history=())
-        )
+        return Person(self._folded(self._given(ratings, "items"), "users"))
 
     def fold_in_item(self, ratings: Mapping[Any, float]) -> NewItem:
         """A new item from a few ratings {user: rating}, without retraining."""
-        given = self._given(ratings, "users")
-        rows = foldin.rows(
-            *(given, self.factors.users, "items", self.phases),
-            *(self.factors.items.mean(axis=0), self.factors.held),
-        )
-        factors = dataclasses.replace(self.factors, items=rows)
-        items = Population.of(given.items, given.by_item)
-        return NewItem(
-            self, dataclasses.replace(self, scores=factors, items=items, ratings=given, history=())
-        )
+        return NewItem(self, self._folded(self._given(ratings, "users"), "items"))
 
     def update(self, ratings: Ratings, *, steps: int = 5) -> Model:
         """The model of the training ratings and these, from a few steps of its last phase.
@@ -301,7 +283,17 @@ class Model:
             allowed[self._item_numbers(deny)] = 0
         return allowed
 
-    def _given(self, ratings: Mapping[Any, float], side: Literal["users", "items"]) -> Ratings:
+    def _folded(self, given: Ratings, side: Side) -> Model:
+        """The model with the rows of `given` in place of this side's, the other side fixed."""
+        f, half = self.factors, given.by_user if side == "users" else given.by_item
+        fixed, moved = (f.items, f.users) if side == "users" else (f.users, f.items)
+        rows = foldin.rows(given, fixed, side, self.phases, moved.mean(axis=0), f.held)
+        users, items = (rows, fixed) if side == "users" else (fixed, rows)
+        changed: dict[str, Any] = {side: Population.of(getattr(given, side), half)}
+        scores = Factors(users, items, f.shift, f.held)
+        return dataclasses.replace(self, scores=scores, ratings=given, history=(), **changed)
+
+    def _given(self, ratings: Mapping[Any, float], side: Side) -> Ratings:
         """A one-row table of ratings of known ids by, or of, something new."""
         known = getattr(self, side).ids
         what, other = known.what, "user" if side == "items" else "item"
