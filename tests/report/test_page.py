@@ -188,7 +188,10 @@ def test_a_failed_write_leaves_the_older_file_and_no_rest(
     assert files(tmp_path) == before
 
 
-def test_without_matplotlib_one_sentence_says_what_to_install(tmp_path: Path) -> None:
+@pytest.mark.parametrize("charted", [True, False])
+def test_only_a_chart_needs_matplotlib_and_one_sentence_says_so(
+    charted: bool, tmp_path: Path
+) -> None:
     program = f"""
 import sys
 from importlib.abc import MetaPathFinder
@@ -202,16 +205,18 @@ sys.meta_path.insert(0, Missing())
 from pathlib import Path
 from tastemix.errors import EngineError
 from tastemix.report import write
-from tastemix.report.page import Block, Chapter, html
+from tastemix.experiments.exhibits import Lines, Section, Series, Table
+chart = Lines("c", "x", "y", [Series("PRD", [1.0, 2.0], [1.0, 2.0])])
+table = Table("t", ("a",), [(1.0,)])
 try:
-    write(Path({str(tmp_path / "r")!r}), "t", "", [], {{}})
+    write(Path({str(tmp_path / "r")!r}), "t", "", [
+        Section("s", "S", "", [chart if {charted} else table])], {{}})
 except EngineError as error:
     print(error)
 """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout == (
-        "a report needs matplotlib, which is not installed: pip install 'tastemix[report]'\n"
-    )
-    assert not (tmp_path / "r").exists()
+    sentence = "a report needs matplotlib, which is not installed: pip install 'tastemix[report]'\n"
+    assert done.stdout == (sentence if charted else "")
+    assert (tmp_path / "r").exists() != charted
