@@ -347,10 +347,10 @@ class Unpickled(pa.ExtensionType):
 
 
 def extension(shift: int) -> pa.Table:
-    """A column of that type; the shift moves its name within base64."""
+    """A column of that type; the shift moves its name within base64, by four bytes at a time."""
     kind = Unpickled()
     column = pa.ExtensionArray.from_storage(kind, pa.array([1, 2, 3, 4]))
-    return pa.table({"x" * (shift + 1): [1, 2, 3, 4], "id": column})
+    return pa.table({"x" * (4 * shift + 1): [1, 2, 3, 4], "id": column})
 
 
 def py_extension() -> pa.Table:
@@ -520,6 +520,10 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
         ]
     },
     "path in a sum": (entry("users", sha256="../" * 22), "no such file is ours"),
+    "path in a sum and in a name": (
+        entry("users", sha256="/../../../etc/x/" * 4, file="users-/../../../etc/x/.parquet"),
+        r"names 'users-/\.\..*' as its users: no such file is ours",
+    ),
     "sum in capitals": (entry("users", sha256="A" * 64), "no such file is ours"),
     "short sum": (entry("users", sha256="abc"), "no such file is ours"),
     "no sum": (entry("users", sha256=None), "no such file is ours"),
@@ -563,6 +567,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
         content("users", footer(b"\x19\xf3\xff\xff\xff\xff\xff\xff\x7f\0")),
         "describes itself in an unusual way",
     ),
+    "schema of numbers": (content("users", footer(b"\x29\x15\x02\0")), "in an unusual way"),
     "endless number": (content("users", footer(b"\x15" + b"\xff" * 10**6)), "in an unusual way"),
     # tables that run code or take gigabytes
     "pickling type": (

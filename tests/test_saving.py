@@ -141,6 +141,14 @@ def test_what_repeats_much_is_not_taken_for_an_attack(
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 800_000
 
 
+def test_text_is_stored_once_however_often_it_is_rated(tmp_path: Path) -> None:
+    user, item = np.divmod(np.arange(100_000), 10)
+    names = np.array([f"{'a rather long name of a user':>100}, number {n}" for n in range(10_000)])
+    model = tm.Popular().fit(tm.Ratings.from_arrays(names[user], item, np.ones(len(user))))
+    model.save(tmp_path)
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 2.5 * names.size * 120
+
+
 def test_the_tables_hold_plain_columns(tmp_path: Path) -> None:
     OLDER.save(tmp_path)
     schemas = {
