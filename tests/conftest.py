@@ -8,8 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import settings
 
 import tastemix as tm
+
+# The same examples on every run that decides about a change; new ones on everyone's own machine.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 
 def random_ratings(
