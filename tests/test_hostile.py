@@ -31,6 +31,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tastemix as tm
+from tastemix import plain_parquet
 from tastemix.errors import (
     ColumnError,
     DataError,
@@ -702,6 +703,13 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
         columns("users", vector=vectors([1] * 8, pa.float32(), 2)),
         "its user vectors have length 2 and its item vectors 3: they must be of one rank",
     ),
+    "vectors of nothing": (
+        lambda folder: [
+            columns(name, vector=pa.array([[]] * 4, pa.list_(pa.float32(), 0)))(folder)
+            for name in ("users", "items")
+        ],
+        "cannot be read as a table: Expected all lists to be of size=0|its rank is 0",
+    ),
     "absurd rank": (
         lambda folder: [
             columns(name, vector=vectors(np.ones(4 * 70_000, np.float32), None, 70_000))(folder)
@@ -861,6 +869,13 @@ def test_no_memory_is_taken_for_what_is_not_there(folder: Path) -> None:
     before = pa.default_memory_pool().max_memory()
     refused(folder, "its pages hold more or less than it says")
     assert pa.default_memory_pool().max_memory() - before < 2**20
+
+
+@pytest.mark.parametrize("data", [b"\x05\x02\0", b"\x15" + b"\xff" * 10 + b"\0\0"])
+def test_what_arrow_might_read_in_another_way_is_refused(data: bytes) -> None:
+    """A field numbered the long way; a number of more than ten bytes."""
+    with pytest.raises(LookupError):
+        plain_parquet._value(data, 0, plain_parquet._STRUCT)
 
 
 @pytest.mark.parametrize("shift", range(6))

@@ -260,6 +260,10 @@ UNFIT: dict[str, tuple[tm.Model, str]] = {
         model_with(scores=factors_with(-np.inf)),
         "one vector has entries that are not fin",
     ),
+    "no rank": (
+        model_with(scores=tm.Factors(np.ones((4, 0), np.float32), np.ones((4, 0), np.float32))),
+        "cannot be saved: its rank is 0: expected 1 to 65,536",
+    ),
     "eternal": (
         model_with(phases=(tm.Phase(tm.Objective(), 10**7),)),
         "this model cannot be saved: a phase has 10,000,000 steps, more than 1,000,000",
