@@ -26,6 +26,7 @@ class Session:
         prior: float,
         weight: float,
         dynamic: bool,
+        centred: bool,
         tolerance: float,
         max_updates: int,
         /,

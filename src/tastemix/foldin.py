@@ -36,7 +36,8 @@ def rows(
 ) -> Matrix:
     """The rows of `side` that fit the ratings, given the other side's factor.
 
-    Under a dynamic prior a row starts as the `average` one of training.
+    Under a dynamic prior, or where λ₂ pulls towards the average, a row starts as the `average` one
+    of training.
     """
     if not phases:
         raise ParameterError("this model was not made by phases: only factorisations take in rows")
@@ -44,7 +45,7 @@ def rows(
     objective = phase.objective
     count = len(ratings.users if side == "users" else ratings.items)
     moving = np.zeros((count, fixed.shape[1]), np.float32)
-    if objective.dynamic:
+    if objective.dynamic or objective.centred:
         moving[:] = average
     moving[:, list(getattr(held, side))] = 1
     start = Pair(moving, fixed) if side == "users" else Pair(fixed, moving)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import index
-from typing import Literal
+from typing import Literal, get_args
 
 from tastemix.errors import ParameterError
 
 Prior = float | Literal["dynamic"] | None
+Centre = Literal["zero", "average"]
 
 LARGEST = 1e9
 """The largest penalty or prior: beyond it, squares leave the range of 32-bit numbers."""
@@ -20,6 +21,9 @@ class Objective:
 
     The prior t of an unknown rating is ignored (None, which is w = 0), one number on the ratings'
     own scale, or "dynamic": what the factors predicted just before the half-step.
+
+    λ₂ pulls a row towards its `centre`: zero, or the average row of its side (just before the
+    half-step), so that someone with few ratings is taken for an average person.
     """
 
     l1: float = 0.0
@@ -27,6 +31,7 @@ class Objective:
     l2_per_rating: float = 0.0
     prior: Prior = None
     weight: float = 1.0
+    centre: Centre = "zero"
 
     def __post_init__(self) -> None:
         for name in ("l1", "l2", "l2_per_rating"):
@@ -48,11 +53,18 @@ class Objective:
                 )
             object.__setattr__(self, "prior", float(self.prior))
         object.__setattr__(self, "weight", float(self.weight))
+        if self.centre not in get_args(Centre):
+            raise ParameterError(f"centre is {self.centre!r}: choose 'zero' or 'average'")
 
     @property
     def dynamic(self) -> bool:
         """Whether the prior follows the factors."""
         return self.prior == "dynamic"
+
+    @property
+    def centred(self) -> bool:
+        """Whether λ₂ pulls towards the average row."""
+        return self.centre == "average"
 
     @property
     def unknown_weight(self) -> float:

@@ -17,6 +17,7 @@ OBJECTIVES = {
     "l1": Objective(l1=0.2),
     "l2": Objective(l2=0.5),
     "l2 per rating": Objective(l2=0.1, l2_per_rating=0.03),
+    "towards the average": Objective(l2=2.0, l2_per_rating=0.03, centre="average"),
     "prior 0": Objective(prior=0.0),
     "prior 3": Objective(prior=3.0),
     "weak prior": Objective(prior=3.0, weight=0.3, l1=0.1),

@@ -31,12 +31,13 @@ def solved_by_scipy(problem: RowProblem) -> Array:
 
 def problems_of_items(ratings: tm.Ratings, start: Pair, objective: Objective) -> list[RowProblem]:
     users = start.users.astype(np.float64)
+    centre = start.items.mean(axis=0, dtype=np.float64) if objective.centred else np.zeros(1)
     rows = []
     for item, x in enumerate(start.items.astype(np.float64)):
         indices, values = ratings.by_item.row(item)
         a = values.astype(np.float64) - ratings.shift
         target = objective.target(ratings.shift)
-        rows.append(row_problem(a, users[indices], users, x, objective, target))
+        rows.append(row_problem(a, users[indices], users, x, centre, objective, target))
     return rows
 
 

@@ -46,6 +46,7 @@ class CpuSession:
                 objective.target(self._shift),
                 objective.unknown_weight,
                 objective.dynamic,
+                objective.centred,
                 tolerance,
                 update_bound(max_updates, self._rank),
             )

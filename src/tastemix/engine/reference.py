@@ -3,6 +3,7 @@
     X (rows x)  the moving factor     Ω  the ratings of a row: indices j, values a_j
     Y (rows y)  the fixed factor      w  the weight of the unknown ratings, t their prior
     S = Σ_{j∈Ω} y_j y_jᵀ   G = YᵀY   σ = Σ_j y_j   d = λ₂ + λ₂′|Ω|
+    μ                       what λ₂ pulls a row towards
 
 Each row minimises ½xᵀQx − cᵀx over x ≥ 0 with Q = (1−w)S + wG + dI.
 """
@@ -32,7 +33,13 @@ class RowProblem(NamedTuple):
 
 
 def row_problem(
-    a: Array, y: Array, Y: Array, x_before: Array, objective: Objective, target: float
+    a: Array,
+    y: Array,
+    Y: Array,
+    x_before: Array,
+    centre: Array,
+    objective: Objective,
+    target: float,
 ) -> RowProblem:
     """The problem of one row with ratings `a` of the rows `y` of the fixed factor `Y`."""
     w = objective.unknown_weight
@@ -46,8 +53,8 @@ def row_problem(
         power = target**2 * (len(Y) - len(a))
     return RowProblem(
         Q=(1 - w) * S + w * G + ridge * np.eye(Y.shape[1]),
-        c=y.T @ a + w * prior - objective.l1,
-        constant=0.5 * float(a @ a) + 0.5 * w * power,
+        c=y.T @ a + w * prior - objective.l1 + objective.l2 * centre,
+        constant=0.5 * (float(a @ a) + w * power + objective.l2 * float(centre @ centre)),
     )
 
 
@@ -92,12 +99,13 @@ class ReferenceSession:
         other = self.ratings.by_item if side == "users" else self.ratings.by_user
         movable = np.ones(X.shape[1], bool)
         movable[list(getattr(self.held, side))] = False
+        centre = X.mean(axis=0) if objective.centred else np.zeros(X.shape[1])
         problems = []
         for row, x in enumerate(X):
             indices, values = half.row(row)
             a = values.astype(np.float64) - self.ratings.shift
             target = objective.target(self.ratings.shift)
-            problems.append(row_problem(a, Y[indices], Y, x, objective, target))
+            problems.append(row_problem(a, Y[indices], Y, x, centre, objective, target))
         first = [
             best_steps(p.Q @ x - p.c, x, np.diag(p.Q), movable)[1].max()
             for p, x in zip(problems, X, strict=True)
@@ -108,6 +116,8 @@ class ReferenceSession:
             X[row], taken = descend(problem, X[row], movable, threshold, bound)
             updates += taken
             value += 0.5 * X[row] @ problem.Q @ X[row] - problem.c @ X[row] + problem.constant
+        if objective.centred:  # the average follows the rows, and is nearer to them
+            value -= 0.5 * objective.l2 * len(X) * ((X.mean(axis=0) - centre) ** 2).sum()
         return StepReport(float(value), updates, float(X.max()))
 
     def factors(self) -> Pair:
@@ -125,7 +135,10 @@ class ReferenceEngine:
 
 def _penalty(factor: Array, half: Half, objective: Objective) -> float:
     ridge = objective.l2 + objective.l2_per_rating * half.counts
-    return float(objective.l1 * factor.sum() + 0.5 * (ridge * (factor**2).sum(axis=1)).sum())
+    centre = factor.mean(axis=0) if objective.centred else np.zeros(factor.shape[1])
+    squares = (ridge * (factor**2).sum(axis=1)).sum()
+    squares -= objective.l2 * len(factor) * float(centre @ centre)
+    return float(objective.l1 * factor.sum() + 0.5 * squares)
 
 
 def objective_value(ratings: Ratings, factors: Any, objective: Objective) -> float:

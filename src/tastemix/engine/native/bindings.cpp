@@ -95,13 +95,13 @@ struct BoundSession {
     }
 
     nb::tuple half_step(int side, float l1, float l2, float l2_per_rating, float prior, float weight,
-                        bool dynamic, float tolerance, int64_t max_updates) {
+                        bool dynamic, bool centred, float tolerance, int64_t max_updates) {
         check_side(side);
         Report report;
         {
             nb::gil_scoped_release release;
-            report = session->half_step(side, {l1, l2, l2_per_rating, prior, weight, dynamic}, tolerance,
-                                        max_updates, interrupted);
+            report = session->half_step(side, {l1, l2, l2_per_rating, prior, weight, dynamic, centred},
+                                        tolerance, max_updates, interrupted);
         }
         if (PyErr_Occurred()) throw nb::python_error();
         return nb::make_tuple(report.objective, report.updates, report.largest);

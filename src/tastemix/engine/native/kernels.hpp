@@ -3,7 +3,7 @@
 //
 //   X  the moving factor, rows x          Ω  the ratings of a row: (index j, value a_j)
 //   Y  the fixed factor, rows y_j         w  the weight of the unknown ratings
-//   S = Σ_{j∈Ω} y_j y_jᵀ   G = YᵀY        d = λ₂ + λ₂′|Ω|
+//   S = Σ_{j∈Ω} y_j y_jᵀ   G = YᵀY        d = λ₂ + λ₂′|Ω|     μ  what λ₂ pulls towards
 //
 // Every row minimises ½xᵀQx − cᵀx over x ≥ 0 with Q = (1−w)S + wG + dI and the c of objective.py.
 #pragma once
@@ -19,7 +19,7 @@ struct HalfStep {
     float* moving;          // X, `width` floats a row, zero beyond the rank
     const float* fixed;     // Y, likewise
     const float* gram;      // wG, width × width
-    const float* linear;    // the gradient's part that all rows share: λ₁ − wασ
+    const float* linear;    // the gradient's part that all rows share: λ₁ − wασ − λ₂μ
     const float* movable;   // 1 where a coordinate moves, 0 where it is held or padding
     float* gradient;        // written by survey, read by descend: width floats a row
     float* gain;            // likewise: the best first gain of each row

@@ -143,7 +143,16 @@ bool Session::column_products(int side, Poll poll) {
     return true;
 }
 
-// λ₁ΣY + ½Σ(λ₂ + λ₂′|Ω|)‖y‖² of a side.
+// The average row of a side.
+std::vector<double> Session::average(int side) const {
+    std::vector<double> sum(std::size_t(rank_), 0.0);
+    for (int64_t row = 0; row < half_[side].rows; row++)
+        for (int i = 0; i < rank_; i++) sum[std::size_t(i)] += factor_[side][row * kernels_.width + i];
+    for (double& entry : sum) entry /= double(half_[side].rows);
+    return sum;
+}
+
+// λ₁ΣY + ½Σ(λ₂ + λ₂′|Ω|)‖y‖² of a side; where it is centred, λ₂ counts the distance to the average.
 double Session::penalty(int side, const Numbers& numbers) const {
     if (numbers.l1 == 0 && numbers.l2 == 0 && numbers.l2_per_rating == 0) return 0;
     double total = 0;
@@ -157,6 +166,8 @@ double Session::penalty(int side, const Numbers& numbers) const {
         }
         total += numbers.l1 * sum + 0.5 * (numbers.l2 + numbers.l2_per_rating * count) * squares;
     }
+    if (numbers.centred)
+        for (const double entry : average(side)) total -= 0.5 * numbers.l2 * double(half_[side].rows) * entry * entry;
     return total;
 }
 
@@ -171,6 +182,9 @@ Report Session::half_step(int side, const Numbers& numbers, float tolerance, int
     for (int64_t i = 0; i < width * width && w != 0; i++) gram_[i] *= w;
     for (int i = 0; i < rank_; i++)
         linear_[i] = numbers.l1 - (w != 0 ? w * prior * column_sums_[i] : 0);
+    std::vector<double> centre(std::size_t(rank_), 0.0);
+    if (numbers.centred) centre = average(side);
+    for (int i = 0; i < rank_; i++) linear_[i] -= numbers.l2 * float(centre[std::size_t(i)]);
 
     HalfStep h{};
     h.pointers = half.pointers;
@@ -202,6 +216,7 @@ Report Session::half_step(int side, const Numbers& numbers, float tolerance, int
     double objective = penalty(1 - side, numbers);
     if (!numbers.dynamic)
         objective += 0.5 * w * prior * prior * (double(half.rows) * double(others) - double(ratings));
+    for (const double entry : centre) objective += 0.5 * numbers.l2 * double(half.rows) * entry * entry;
     float best = 0;
     for (int64_t chunk = 0; chunk < count; chunk++) {
         objective += tallies_[chunk].survey.objective;
@@ -215,6 +230,11 @@ Report Session::half_step(int side, const Numbers& numbers, float tolerance, int
         report.objective -= descent.decrease;
         report.updates += descent.updates;
         report.largest = std::max(report.largest, descent.largest);
+    }
+    if (numbers.centred) {    // the average follows the rows, and is nearer to them
+        const std::vector<double> now = average(side);
+        for (std::size_t i = 0; i < now.size(); i++)
+            report.objective -= 0.5 * numbers.l2 * double(half.rows) * (now[i] - centre[i]) * (now[i] - centre[i]);
     }
     return report;
 }

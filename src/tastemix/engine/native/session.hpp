@@ -28,6 +28,7 @@ struct Half {               // one compressed sparse half, borrowed
 struct Numbers {            // an Objective
     float l1, l2, l2_per_rating, prior, weight;
     bool dynamic;
+    bool centred;           // λ₂ pulls towards the average row, not towards zero
 };
 
 struct Report {
@@ -63,6 +64,7 @@ class Session {
 
     void make_room(int workers);
     bool column_products(int side, Poll poll);
+    std::vector<double> average(int side) const;
     double penalty(int side, const Numbers&) const;
 
     Half half_[2];
