@@ -52,9 +52,48 @@ def test_train_saves_a_model_that_predicts(ratings: Path, tmp_path: Path) -> Non
     np.testing.assert_array_equal(model.factors.items, expected.factors.items)
 
 
+def test_train_needs_no_choice_of_method(ratings: Path, tmp_path: Path) -> None:
+    done = tastemix("train", ratings, "-o", tmp_path / "m", "--members", "3", "--seed", "5")
+    assert done.returncode == 0, done.stderr
+    assert "ANMF(rank=2, members=3, steps=20, " in done.stdout
+    model = tm.load(tmp_path / "m")
+    expected = tm.ANMF(2, members=3, seed=5).fit(tm.read(ratings))
+    assert model.method == "ANMF"
+    users, items = ["u1", "u2", "nobody"], ["i3", "i0", "i1"]
+    found, wanted = (m.predict(users, items, return_std=True) for m in (model, expected))
+    np.testing.assert_array_equal(found, wanted)
+    assert model.recommend("u1", seen=[]).equals(expected.recommend("u1", seen=[]))
+
+
+def test_train_can_save_one_small_model(ratings: Path, tmp_path: Path) -> None:
+    options = ("--rank", "3", "--steps", "4", "--compress")
+    done = tastemix("train", ratings, "-o", tmp_path / "m", *options)
+    assert done.returncode == 0, done.stderr
+    model = tm.load(tmp_path / "m")
+    expected = tm.ANMF(3, steps=4).fit(tm.read(ratings)).compress()
+    assert model.factors.members == 1
+    np.testing.assert_array_equal(model.factors.users, expected.factors.users)
+    assert {row[0] for row in cells(tastemix("tastes", tmp_path / "m").stdout, 2)} == set("1234")
+
+
+COMPRESS = "--compress makes one model of several: it goes with --method anmf"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            ["--method", "mixd", "--members", "3"],
+            "--members does not apply to mixd: it takes --pri",
+        ),
+        (["--members", "0"], "members is 0: it must be a whole number of 1 or more"),
+        (["--method", "mixd", "--compress"], COMPRESS),
+        (["--search", "--compress"], COMPRESS),
+        (["--search", "--members", "3"], "--search chooses --members itself: leave one of them"),
+        (
+            ["--members", "1", "--compress"],
+            "is no average of several: there is nothing to compress",
+        ),
         (["--method", "als"], "there is no method 'als': choose one of nmf, rnmf, pr"),
         (["--method", "psvd", "--l1", "1"], "--l1 does not apply to psvd: it takes --rank, --seed"),
         (["--rank", "0"], "rank is 0: it must be a whole number of 1 or more"),
@@ -180,6 +219,17 @@ def test_compare_prints_a_row_per_method(ratings: Path) -> None:
     assert [row[0] for row in rows] == ["Random", "RNMF"]
     summary = json.loads(tastemix("compare", ratings, *options, "--json").stdout)
     assert f"{summary[1]['rmse']:.3f}" == rows[1][1]
+
+
+def test_compare_lets_anmf_choose_its_rank(ratings: Path) -> None:
+    options = ("--methods", "baseline,anmf", "--rank", "7", "--folds", "2")
+    rows = cells(tastemix("compare", ratings, *options).stdout, 9)
+    assert [row[0] for row in rows] == ["Baseline", "ANMF"]
+    expected = tm.cross_validate([tm.ANMF(2)], tm.read(ratings), 2, catalogue=True).summary()
+    assert rows[1][1] == f"{expected['rmse'][0].as_py():.3f}"
+    assert rows[1][7] == f"{expected['catalogue_precision_at_10'][0].as_py():.3f}"
+    every = json.loads(tastemix("compare", ratings, "--folds", "2", "--rank", "2", "--json").stdout)
+    assert every[-1]["method"] == "ANMF"
 
 
 def test_search_reports_what_it_tried_and_chose(ratings: Path, tmp_path: Path) -> None:

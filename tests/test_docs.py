@@ -23,10 +23,12 @@ import pytest
 import tastemix as tm
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = sorted(page for page in DOCS.rglob("*.md") if page.parent.name != "tables")
+FRAGMENTS = ("tables", "beyond", "performance")
+PAGES = sorted(page for page in DOCS.rglob("*.md") if page.parent.name not in FRAGMENTS)
 NEEDS_DATA = "<!-- needs TASTEMIX_DATA -->"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+INCLUDED = re.compile(r'^--8<-- "([^"]+)"$', re.MULTILINE)
 REPORT = re.compile(r'<a href="([^"]+)">')
 NUMBER = re.compile(r"(\d+\.\d+|\d+)")
 
@@ -146,6 +148,8 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
         assert there.is_file(), f"{link} leads nowhere"
         if anchor and there.suffix == ".md":
             assert anchor in headings(there), f"{link}: there is no such heading"
+    for fragment in INCLUDED.findall(page.read_text()):
+        assert (DOCS / fragment).is_file(), f"{fragment} is not there to include"
 
 
 def test_the_committed_reports_are_where_the_reproduction_links_to() -> None:

@@ -65,6 +65,20 @@ def folder(whole: Path, tmp_path: Path) -> Path:
     return shutil.copytree(whole, tmp_path / "m.tastemix")
 
 
+@pytest.fixture(scope="module")
+def whole_average(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with all a model can have: vectors of two members of rank 3, a ranking, noise."""
+    folder = tmp_path_factory.mktemp("average") / "m.tastemix"
+    tm.ANMF(1, members=2, steps=2).fit(RATINGS).save(folder)
+    return folder
+
+
+@pytest.fixture
+def average(whole_average: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be spoiled."""
+    return shutil.copytree(whole_average, tmp_path / "m.tastemix")
+
+
 @pytest.fixture(autouse=True)
 def _no_waiting() -> Iterator[None]:
     """Whoever waits at a pipe, or reads gigabytes, is woken up."""
@@ -134,6 +148,16 @@ def phase(**changes: Any) -> Spoil:
 def objective(**changes: Any) -> Spoil:
     return lambda folder: change_index(
         folder, lambda index: index["phases"][0]["objective"].update(changes)
+    )
+
+
+def ranking(**changes: Any) -> Spoil:
+    return lambda folder: change_index(folder, lambda index: index["ranking"].update(changes))
+
+
+def ranking_phase(**changes: Any) -> Spoil:
+    return lambda folder: change_index(
+        folder, lambda index: index["ranking"]["phases"][0].update(changes)
     )
 
 
@@ -403,7 +427,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "a list": (raw(lambda _: b"[1, 2]"), "does not describe a tastemix model"),
     "a number": (raw(lambda _: b"7"), "does not describe a tastemix model"),
     "a name twice": (
-        raw(lambda content: content.replace(b"{", b'{"version": 1,', 1)),
+        raw(lambda content: content.replace(b"{", b'{"version": 2,', 1)),
         "no JSON: a name is given twice",
     ),
     "NaN": (text('"mean": 3.375', '"mean": NaN'), "no JSON: 'NaN' is no finite number"),
@@ -417,11 +441,12 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     ),
     # what the index says
     "another format": (index(format="zip"), "does not describe a tastemix model"),
-    "a later version": (index(version=2), "has format version 2, this release reads 1: use the re"),
-    "version as text": (index(version="1"), "has format version '1', this release reads 1"),
-    "version as a float": (index(version=1.0), r"has format version 1\.0, this release reads 1"),
-    "version as a boolean": (index(version=True), "has format version True, this release reads 1"),
-    "no version": (without("version"), "has format version None, this release reads 1"),
+    "a later version": (index(version=3), "has format version 3, this release reads 2: use the re"),
+    "an earlier version": (index(version=1), "has format version 1, this release reads 2: use"),
+    "version as text": (index(version="2"), "has format version '2', this release reads 2"),
+    "version as a float": (index(version=2.0), r"has format version 2\.0, this release reads 2"),
+    "version as a boolean": (index(version=True), "has format version True, this release reads 2"),
+    "no version": (without("version"), "has format version None, this release reads 2"),
     "long version": (index(version="v" * 10**6), r"has format version 'vvvv.*\.\.\.v+', this"),
     "no tables": (without("tables"), "model.json names no tables"),
     "list of tables": (index(tables=["users"]), "model.json names no tables"),
@@ -785,6 +810,104 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
 }
 
 
+NO_MULTIPLE = "its rank 6 is no multiple of {} members"
+HOSTILE_AVERAGE: dict[str, tuple[Spoil, str]] = {
+    # members: each has the coordinates taste, the user's offset, the item's offset
+    "members that do not divide": (index(members=4), NO_MULTIPLE.format(4)),
+    "no members": (index(members=0), NO_MULTIPLE.format(0)),
+    "more members than coordinates": (index(members=12), NO_MULTIPLE.format(12)),
+    "members beyond 64 bits": (
+        index(members=2**63),
+        "its members is 9223372036854775808: expected",
+    ),
+    "half a member": (index(members=1.5), r"its members is 1\.5: expected a whole number of 0 or"),
+    "members that hold less": (
+        index(held={"users": [2], "items": [1, 4]}),
+        r"its members hold different coordinates: \(2,\)",
+    ),
+    "members that hold others": (
+        index(held={"users": [2, 5], "items": [1, 3]}),
+        r"its members hold different coordinates: \(1, 3\)",
+    ),
+    "members of another width": (index(members=3), "its members hold different coordinates"),
+    "no number of members": (without("members"), "it lacks 'members'"),
+    # the ranking, of two members of rank 4
+    "ranking members that do not divide": (
+        ranking(members=3),
+        "its rank 8 is no multiple of 3 members",
+    ),
+    "ranking of no members": (ranking(members=0), "its rank 8 is no multiple of 0 members"),
+    "ranking members that hold others": (
+        ranking(held={"users": [1], "items": []}),
+        r"its members hold different coordinates: \(1,\)",
+    ),
+    "ranking that holds beyond": (
+        ranking(held={"users": [], "items": [8]}),
+        r"it holds coordinates \(8,\) of 8",
+    ),
+    "eternal ranking": (
+        ranking_phase(steps=10**12),
+        "a phase has 1,000,000,000,000 steps, more than 1,000,0",
+    ),
+    "ranking before it began": (
+        ranking_phase(steps=-1),
+        r"ranking\.phases\[0\]\.steps is -1: expected a whole number",
+    ),
+    "ranking without phases": (ranking(phases=[]), "its ranking has no phases"),
+    "ranking of no phase": (ranking(phases=[{}]), r"it lacks 'ranking\.phases\[0\]\.objective'"),
+    "absurd ranking tolerance": (ranking_phase(tolerance=2), r"tolerance is 2\.0: it must be at"),
+    "huge ranking shift": (ranking(shift=1e39), "its scale, its mean or its shift is beyond any"),
+    "unknown in a ranking": (ranking(code="import os"), "it has 'code' in 'ranking.': that is unk"),
+    "no ranking vectors": (columns("users", ranking=None), "a table has 0 columns 'ranking'"),
+    "no ranking vectors of items": (
+        columns("items", ranking=None),
+        "a table has 0 columns 'ranking'",
+    ),
+    "ranking of another rank": (
+        columns("users", ranking=vectors([1] * 24, pa.float32(), 6)),
+        "its user vectors have length 6 and its item vectors 8: they must be of one rank",
+    ),
+    "nan in the ranking": (
+        columns("items", ranking=vectors([np.nan] + [1] * 31, pa.float32(), 8)),
+        "one vector has entries that are not finite",
+    ),
+    "missing in the ranking": (
+        columns("users", ranking=vectors([None] + [1] * 31, pa.float32(), 8)),
+        "one user vector is missing or has missing entries",
+    ),
+    "ranking in 64 bits": (
+        columns("users", ranking=vectors([1.0] * 32, None, 8)),
+        "its user vectors are of type 'fixed_s",
+    ),
+    "ranking of numbers": (columns("users", ranking=FLAT[:4]), "vectors are of type 'float': exp"),
+    # noise
+    "noise of six": (index(noise=[0.5] * 6), "its noise has 6 coefficients: expected 7"),
+    "noise of eight": (index(noise=[0.5] * 8), "its noise has 8 coefficients: expected 7"),
+    "noise of text": (index(noise=["1"] * 7), r"its noise\[0\] is '1': expected a finite number"),
+    "noise of null": (index(noise=[None] * 7), r"its noise\[0\] is None: expected a finite number"),
+    "noise beyond floats": (
+        index(noise=[10**400] * 7),
+        r"its noise\[0\] is 1000.*expected a finite",
+    ),
+    "no noise of users": (columns("users", noise=None), "a table has 0 columns 'noise'"),
+    "no noise of items": (columns("items", noise=None), "a table has 0 columns 'noise'"),
+    "nan noise": (
+        columns("users", noise=[0.0, np.nan, 0.0, 0.0]),
+        "one share of the noise is not finite",
+    ),
+    "infinite noise": (
+        columns("items", noise=[0.0, 0.0, 0.0, -np.inf]),
+        "one share of the noise is not finite",
+    ),
+    "missing noise": (
+        columns("users", noise=pa.array([0.0, None, 0.0, 0.0])),
+        "one share of the noise is not finite",
+    ),
+    "noise in 32 bits": (columns("users", noise=FLAT[:4]), "'noise' is of type 'float': expected"),
+    "noise as text": (columns("users", noise=["1"] * 4), "'noise' is of type 'dictionary"),
+}
+
+
 def refused(path: Path, message: str) -> None:
     with pytest.raises(ModelFileError, match=message) as raised:
         tm.load(path)
@@ -809,6 +932,31 @@ def test_a_hostile_model_is_refused_with_a_sentence(kind: str, folder: Path) -> 
     refused(folder, message)
 
 
+def test_the_average_to_be_spoiled_is_whole(average: Path) -> None:
+    for name in ("users", "items", "ratings"):
+        put(average, name, parquet(pq.read_table(table_of(average, name))))
+    model = tm.load(average)
+    assert model.factors.members == 2
+    assert model.ranking is not None
+    assert (model.factors.rank, model.ranking.factors.rank) == (6, 8)
+    assert model.noise is not None
+
+
+@pytest.mark.parametrize("kind", HOSTILE_AVERAGE)
+def test_a_hostile_average_is_refused_with_a_sentence(kind: str, average: Path) -> None:
+    spoil, message = HOSTILE_AVERAGE[kind]
+    spoil(average)
+    refused(average, message)
+
+
+def test_an_average_may_lose_its_ranking_and_its_errors(average: Path) -> None:
+    index(ranking=None, noise=None)(average)
+    model = tm.load(average)
+    assert (model.ranking, model.noise) == (None, None)
+    score = model.recommend("ann", 1, seen=[])["score"][0].as_py()
+    assert score == model.predict(["ann"] * 4, sorted(set(ITEMS)), clip=False).max()
+
+
 WRONG: list[Any] = [None, True, -1, 0.5, 10**400, "x", "", [], [[]], [None], {}, {"x": None}]
 RIGHT: dict[str, list[Any]] = {
     "method": ["x"],
@@ -817,6 +965,8 @@ RIGHT: dict[str, list[Any]] = {
     "history": [[]],
     "mean": [-1, 0.5],
     "shift": [-1, 0.5],
+    "ranking": [None],
+    "noise": [None],
     "uuids": [[]],
     "fingerprint": [None, "x", ""],
     "made_with": [{}],
@@ -825,20 +975,20 @@ KEYS = [field.name for field in dataclasses.fields(About)]
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_every_entry_of_the_index_is_of_its_type(key: str, folder: Path) -> None:
+def test_every_entry_of_the_index_is_of_its_type(key: str, average: Path) -> None:
     for value in WRONG:
         if not any(type(value) is type(right) and value == right for right in RIGHT.get(key, [])):
-            index(**{key: value})(folder)
-            refused(folder, f"is incomplete or damaged: (its {key}|it lacks '{key}|it has 'x')")
+            index(**{key: value})(average)
+            refused(average, f"is incomplete or damaged: (its {key}|it lacks '{key}|it has 'x')")
     for value in RIGHT.get(key, []):
-        index(**{key: value})(folder)
-        tm.load(folder)
+        index(**{key: value})(average)
+        tm.load(average)
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_every_entry_of_the_index_is_needed(key: str, folder: Path) -> None:
-    without(key)(folder)
-    refused(folder, f"is incomplete or damaged: it lacks '{key}'")
+def test_every_entry_of_the_index_is_needed(key: str, average: Path) -> None:
+    without(key)(average)
+    refused(average, f"is incomplete or damaged: it lacks '{key}'")
 
 
 @pytest.mark.parametrize("key", ["format", "version", "tables"])
@@ -1066,16 +1216,18 @@ def loads_or_is_refused(folder: Path) -> None:
         sentence = str(error)
         assert "\n" not in sentence
     else:
-        assert len(model.predict(model.users.ids.values[:1], model.items.ids.values[:1])) == 1
+        user, item = model.users.ids.values[:1], model.items.ids.values[:1]
+        assert len(model.predict(user, item, return_std=model.noise is not None)) >= 1
+        assert len(model.recommend(user, 1, seen=[])) <= 1
         assert len(repr(model)) > 0
 
 
 @FUZZ
 @given(mutate=mutations(), name=st.sampled_from(["users", "items", "ratings"]))
 def test_any_bytes_for_a_table_load_or_are_refused(
-    whole: Path, tmp_path_factory: pytest.TempPathFactory, mutate: Any, name: str
+    whole_average: Path, tmp_path_factory: pytest.TempPathFactory, mutate: Any, name: str
 ) -> None:
-    folder = fresh(whole, tmp_path_factory)
+    folder = fresh(whole_average, tmp_path_factory)
     put(folder, name, mutate(table_of(folder, name).read_bytes()))
     loads_or_is_refused(folder)
 
@@ -1083,10 +1235,10 @@ def test_any_bytes_for_a_table_load_or_are_refused(
 @FUZZ
 @given(mutate=mutations(), name=st.sampled_from(["users", "items", "ratings"]))
 def test_any_schema_of_a_table_loads_or_is_refused(
-    whole: Path, tmp_path_factory: pytest.TempPathFactory, mutate: Any, name: str
+    whole_average: Path, tmp_path_factory: pytest.TempPathFactory, mutate: Any, name: str
 ) -> None:
     """Within its base64, where random bytes do not get."""
-    folder = fresh(whole, tmp_path_factory)
+    folder = fresh(whole_average, tmp_path_factory)
 
     def recode(found: re.Match[bytes]) -> bytes:
         schema = base64.b64decode(found[0])
@@ -1101,9 +1253,9 @@ def test_any_schema_of_a_table_loads_or_is_refused(
 @FUZZ
 @given(mutate=mutations())
 def test_any_bytes_for_the_index_load_or_are_refused(
-    whole: Path, tmp_path_factory: pytest.TempPathFactory, mutate: Any
+    whole_average: Path, tmp_path_factory: pytest.TempPathFactory, mutate: Any
 ) -> None:
-    folder = fresh(whole, tmp_path_factory)
+    folder = fresh(whole_average, tmp_path_factory)
     raw(mutate)(folder)
     loads_or_is_refused(folder)
 
@@ -1118,9 +1270,9 @@ JSON = st.recursive(
 @FUZZ
 @given(key=st.sampled_from([*KEYS, "format", "version", "tables"]), value=JSON)
 def test_any_json_in_the_index_loads_or_is_refused(
-    whole: Path, tmp_path_factory: pytest.TempPathFactory, key: str, value: Any
+    whole_average: Path, tmp_path_factory: pytest.TempPathFactory, key: str, value: Any
 ) -> None:
-    folder = fresh(whole, tmp_path_factory)
+    folder = fresh(whole_average, tmp_path_factory)
     change_index(folder, lambda index: index.update({key: value}))
     loads_or_is_refused(folder)
 

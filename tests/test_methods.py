@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 import tastemix as tm
-from tastemix import methods
 from tastemix.errors import ParameterError
 from tastemix.objective import Objective, Phase
 from tests.conftest import random_ratings
@@ -152,20 +151,3 @@ def test_baseline_is_the_ridge_regression_on_user_and_item() -> None:
     expected = half.values.mean() + design @ b
     model = tm.Baseline(shrinkage).fit(RATINGS)
     np.testing.assert_allclose(model.scores.pairs(half.rows, half.indices), expected, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("count", "rank"), [(400, 2), (90_000, 3), (1_000_000, 10), (9_000_000, 10)]
-)
-def test_the_default_has_more_tastes_for_more_ratings(count: int, rank: int) -> None:
-    class Many:
-        def __len__(self) -> int:
-            return count
-
-    assert methods.default(Many()) == tm.MIXD(rank)
-
-
-def test_fit_needs_no_choice_of_method() -> None:
-    model = tm.fit(RATINGS, on_step=lambda step, session: step.number == 25)
-    assert model.method == "MIXD"
-    assert len(model.history) == 25

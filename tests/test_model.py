@@ -155,7 +155,7 @@ def test_a_damaged_table_is_refused(model: tm.Model, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 99}, "has format version 99, this release reads 1"),
+        ({"version": 99}, "has format version 99, this release reads 2"),
         ({"format": "zip"}, "does not describe a tastemix model"),
         ({"tables": {"users": {"file": "../../etc/passwd", "sha256": ""}}}, "no such file is ours"),
         ({"scale": None}, "is incomplete or damaged"),

@@ -38,6 +38,7 @@ RATINGS = tm.Ratings.from_arrays(
 )
 OLDER = tm.PR(2, steps=2).fit(RATINGS)
 NEWER = tm.RNMF(3, steps=2).fit(RATINGS)
+AVERAGE = tm.ANMF(2, members=3, steps=2).fit(RATINGS)
 
 
 def is_whole(folder: Path) -> str:
@@ -71,6 +72,9 @@ METHODS: list[Any] = [
     tm.Popular(),
     tm.Baseline(),
     tm.ANLS(2, [tm.Phase(tm.Objective(l2=1.0), 2)], offsets=True),
+    tm.ANLS(2, [tm.Phase(tm.Objective(l2=1.0, centre="average"), 2)]),
+    tm.ANMF(2, members=3, steps=3),
+    tm.ANMF(2, members=1, steps=3, ranking=0),
 ]
 
 
@@ -83,6 +87,7 @@ def test_every_method_comes_back_as_it_was(method: Any, tmp_path: Path) -> None:
         assert getattr(again, name) == getattr(model, name)
     assert again.factors.shift == model.factors.shift
     assert again.factors.held == model.factors.held
+    assert again.factors.members == model.factors.members
     for side in ("users", "items"):
         np.testing.assert_array_equal(getattr(again.factors, side), getattr(model.factors, side))
         np.testing.assert_array_equal(getattr(again, side).mean, getattr(model, side).mean)
@@ -93,6 +98,34 @@ def test_every_method_comes_back_as_it_was(method: Any, tmp_path: Path) -> None:
     again.save(tmp_path / "n")
     names = [sorted(path.name for path in (tmp_path / at).iterdir()) for at in "mn"]
     assert names[0] == names[1]  # so the tables are the same, byte for byte
+
+
+@pytest.mark.parametrize("ratings", [True, False])
+@pytest.mark.parametrize("small", [True, False])
+def test_an_average_comes_back_with_its_ranking_and_its_errors(
+    ratings: bool, small: bool, tmp_path: Path
+) -> None:
+    model = AVERAGE.compress() if small else AVERAGE
+    model.save(tmp_path, ratings=ratings)
+    again = tm.load(tmp_path)
+    pairs = ["ann", "dee", "bob", "zoe"], ["Heat", "Up", "Brazil", "Up"]
+    for clip in (True, False):
+        found, expected = (m.predict(*pairs, clip=clip, return_std=True) for m in (again, model))
+        np.testing.assert_array_equal(found, expected)
+    assert again.recommend("ann", seen=["Heat"]).equals(model.recommend("ann", seen=["Heat"]))
+    parts = [m.explain("ann", "Jaws", of="score").drop_columns("because") for m in (again, model)]
+    assert parts[0].equals(parts[1])
+    given = {"Heat": 5, "Up": 1}
+    people = again.fold_in(given), model.fold_in(given)
+    items = ["Heat", "Alien", "Up", "Jaws"]
+    found, expected = (person.predict(items, return_std=True) for person in people)
+    np.testing.assert_array_equal(found, expected)
+    assert people[0].recommend().equals(people[1].recommend())
+    found, expected = (m.fold_in_item({"ann": 5}).weights for m in (again, model))
+    np.testing.assert_array_equal(found, expected)
+    if ratings:
+        found, expected = (m.update(RATINGS, steps=1).predict(*pairs) for m in (again, model))
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("kind", PYTHON_IDS)
@@ -161,6 +194,12 @@ def test_the_tables_hold_plain_columns(tmp_path: Path) -> None:
     assert schemas["users"].equals(pa.schema(population))
     assert schemas["items"].equals(pa.schema(population))
     assert schemas["ratings"].equals(pa.schema([*columns, ("timestamp", pa.int64())]))
+    AVERAGE.save(tmp_path)
+    population[-1] = ("vector", pa.list_(pa.float32(), 3 * 4))
+    population += [("ranking", pa.list_(pa.float32(), 2 * 6)), ("noise", pa.float64())]
+    for name in ("users", "items"):
+        schema = pq.read_schema(next(tmp_path.glob(f"{name}-*.parquet")))
+        assert schema.equals(pa.schema(population))
 
 
 # What is in the way
@@ -245,10 +284,20 @@ def model_with(**changes: Any) -> tm.Model:
     return dataclasses.replace(NEWER, **changes)
 
 
-def factors_with(value: float) -> tm.Factors:
-    users = NEWER.factors.users.copy()
+def factors_with(value: float, factors: tm.Factors = NEWER.factors) -> tm.Factors:
+    users = factors.users.copy()
     users[1, 1] = value
-    return dataclasses.replace(NEWER.factors, users=users)
+    return dataclasses.replace(factors, users=users)
+
+
+def ranking_with(**changes: Any) -> tm.Model:
+    assert AVERAGE.ranking is not None
+    return dataclasses.replace(AVERAGE, ranking=dataclasses.replace(AVERAGE.ranking, **changes))
+
+
+def noise_with(**changes: Any) -> tm.Model:
+    assert AVERAGE.noise is not None
+    return dataclasses.replace(AVERAGE, noise=dataclasses.replace(AVERAGE.noise, **changes))
 
 
 UNFIT: dict[str, tuple[tm.Model, str]] = {
@@ -270,6 +319,34 @@ UNFIT: dict[str, tuple[tm.Model, str]] = {
     ),
     "history": (
         model_with(history=(dataclasses.replace(NEWER.history[0], objective=np.inf),)),
+        "cannot be described in JSON: Out of range float",
+    ),
+    "members": (
+        model_with(scores=dataclasses.replace(NEWER.factors, members=2)),
+        "this model cannot be saved: its rank 3 is no multiple of 2 members",
+    ),
+    "nan in the ranking": (
+        ranking_with(factors=factors_with(np.nan, AVERAGE.ranking.factors)),
+        "this model cannot be saved: one vector has entries that are not finite",
+    ),
+    "eternal ranking": (
+        ranking_with(phases=(tm.Phase(tm.Objective(), 10**7),)),
+        "this model cannot be saved: a phase has 10,000,000 steps, more than 1,000,000",
+    ),
+    "ranking from nowhere": (
+        ranking_with(phases=()),
+        "this model cannot be saved: its ranking has no phases",
+    ),
+    "nan in the noise": (
+        noise_with(items=np.array([0, np.nan, 0, 0])),
+        "this model cannot be saved: one share of the noise is not finite",
+    ),
+    "short noise": (
+        noise_with(coefficients=(1.0,)),
+        "this model cannot be saved: its noise has 1 coefficients: expected 7",
+    ),
+    "nan noise": (
+        noise_with(coefficients=(np.nan,) * 7),
         "cannot be described in JSON: Out of range float",
     ),
     "mean": (model_with(mean=np.nan), "cannot be described in JSON: Out of range float"),

@@ -31,6 +31,9 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
     "l1, ridge per rating": {"l1": 0.05, "l2": 0.0, "l2_per_rating": 0.01},
     "static prior": {"prior": 1.0, "weight": 0.1},
     "dynamic prior": {"prior": "dynamic", "max_iter": 20},
+    "offsets": {"offsets": True},
+    "centred": {"centre": "average", "l2": 2.0},
+    "offsets, centred": {"offsets": True, "centre": "average", "l2": 2.0, "l2_per_rating": 0.01},
 }
 
 
@@ -62,6 +65,8 @@ def rmse(error: NDArray[np.float64]) -> float:
         TasteNMF(n_components=2, l2=0.0),
         TasteNMF(n_components=2, prior=1.0),
         TasteNMF(n_components=2, prior="dynamic"),
+        TasteNMF(n_components=2, offsets=True),
+        TasteNMF(n_components=2, offsets=True, centre="average"),
     ]
 )
 def test_scikit_learns_own_checks_pass(estimator: Any, check: Any) -> None:
@@ -112,18 +117,70 @@ def test_a_row_is_transformed_the_same_alone_and_among_others(options: dict[str,
     np.testing.assert_array_equal(together, alone)
 
 
-@pytest.mark.parametrize("name", ["default", "no penalty", "l1, ridge per rating"])
+UNKNOWN_IGNORED = [name for name in OBJECTIVES if "prior" not in name]
+
+
+@pytest.mark.parametrize("name", UNKNOWN_IGNORED)
 def test_transform_solves_the_penalised_problem_of_every_row(name: str) -> None:
+    """With offsets, the last entry is one; λ₂ counts the distance to the centre."""
     X, _ = planted()
     nmf = TasteNMF(4, random_state=0, **OBJECTIVES[name]).fit(X)
     W = nmf.transform(X)
+    free = len(nmf.components_) - nmf.offsets
+    centre = nmf._average[:free] if nmf.centre == "average" else np.zeros(free)
     for row, w in zip(X, W, strict=True):
         seen = ~np.isnan(row)
-        H = nmf.components_[:, seen]
+        H, fixed = nmf.components_[:free, seen], nmf.components_[free:, seen].sum(axis=0)
         ridge = nmf.l2_ + nmf.l2_per_rating * seen.sum()
-        root = np.linalg.cholesky(H @ H.T + ridge * np.eye(4))
-        exact, _ = nnls(root.T, np.linalg.solve(root, H @ row[seen] - nmf.l1))
-        np.testing.assert_allclose(w, exact, atol=2e-5 * W.max())
+        root = np.linalg.cholesky(H @ H.T + ridge * np.eye(free))
+        target = H @ (row[seen] - fixed) - nmf.l1 + nmf.l2_ * centre
+        exact, _ = nnls(root.T, np.linalg.solve(root, target))
+        np.testing.assert_allclose(w[:free], exact, atol=2e-5 * W.max())
+
+
+def test_offsets_are_two_more_components() -> None:
+    X, _ = planted()
+    shifted = X + np.arange(40) / 10 + np.arange(120)[:, None] / 40
+    nmf = TasteNMF(4, offsets=True, random_state=0)
+    W, H = nmf.fit_transform(shifted), nmf.components_
+    assert W.shape == (120, 6)
+    assert H.shape == (6, 40)
+    assert nmf.n_components_ == 6
+    assert len(nmf.get_feature_names_out()) == 6
+    np.testing.assert_array_equal(W[:, 5], 1)
+    np.testing.assert_array_equal(H[4], 1)
+    assert np.ptp(W[:, 4]) > 0.1  # the rows' offsets
+    assert np.ptp(H[5]) > 0.1  # the columns'
+    by_hand = W[:, :4] @ H[:4] + W[:, [4]] + H[5]
+    np.testing.assert_allclose(nmf.inverse_transform(W), by_hand, rtol=1e-5)
+    plain = TasteNMF(4, random_state=0).fit(shifted)
+    assert nmf.reconstruction_err_ < plain.reconstruction_err_
+    assert rmse(by_hand - shifted) == pytest.approx(nmf.reconstruction_err_, rel=1e-5)
+
+
+def test_offsets_explain_rows_and_columns_that_differ_by_constants() -> None:
+    """A matrix of rank two, with one component that is not needed."""
+    X = 1 + np.arange(12.0)[:, None] + np.arange(7.0) / 2
+    fits = [
+        TasteNMF(1, l2=0.0, tol=0, offsets=offsets, random_state=0) for offsets in (True, False)
+    ]
+    exact, plain = (nmf.fit(X).reconstruction_err_ for nmf in fits)
+    assert exact < 0.01
+    assert plain > 0.1
+
+
+@pytest.mark.parametrize("offsets", [False, True])
+def test_with_an_average_centre_a_row_without_entries_is_the_average_one(offsets: bool) -> None:
+    X, _ = planted()
+    X[5] = np.nan
+    nmf = TasteNMF(4, offsets=offsets, centre="average", random_state=0)
+    W = nmf.fit_transform(X)
+    np.testing.assert_allclose(W[5], nmf._average, rtol=1e-6)
+    np.testing.assert_allclose(W[5], W.mean(axis=0), rtol=0.02)
+    few = np.full((1, 40), np.nan)
+    few[0, 3] = X[0, 3]
+    pulled = TasteNMF(4, offsets=offsets, centre="average", l2=1e6, random_state=0).fit(X)
+    np.testing.assert_allclose(pulled.transform(few)[0], pulled._average, rtol=1e-3)
 
 
 def test_the_automatic_penalty_makes_the_fit_independent_of_the_unit() -> None:
@@ -312,6 +369,8 @@ def test_what_cannot_be_transformed_or_scored_is_refused() -> None:
         {"l2": "none"},
         {"prior": "static"},
         {"weight": 2},
+        {"offsets": "no"},
+        {"centre": "median"},
     ],
     ids=str,
 )

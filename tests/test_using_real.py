@@ -8,6 +8,7 @@ import pytest
 
 import tastemix as tm
 from tastemix import foldin
+from tastemix.factors import Head
 from tastemix.splits import Split
 
 
@@ -70,13 +71,13 @@ def test_strangers_with_five_ratings_are_predicted_better_than_by_item_means(dat
     given[order[place < 5]] = True
     few, rest = theirs.subset(given), theirs.subset(~given).by_user
     assert few.by_user.counts.max() == 5
-    average = model.factors.users.mean(axis=0)
-    rows = foldin.rows(few, model.factors.items, "users", model.phases, average)
-    predicted = tm.Factors(rows, model.factors.items).pairs(rest.rows, rest.indices)
+    folded = foldin.folded(Head(model.factors, model.phases), few, "users").factors
+    predicted = folded.pairs(rest.rows, rest.indices)
     means = np.where(np.isnan(model.items.mean), model.mean, model.items.mean)[rest.indices]
     known = model.items.count[rest.indices] > 0
     predicted = np.where(known, predicted, model.mean).clip(1, 5)
-    assert rmse(predicted, rest.values) < rmse(means, rest.values)
+    # .974 against .998; MIXD's dynamic prior has .995
+    assert rmse(predicted, rest.values) < rmse(means, rest.values) - 0.02
 
 
 def test_recommendations_for_everyone_leave_out_what_was_rated(data: Path) -> None:

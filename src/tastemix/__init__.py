@@ -13,12 +13,13 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
+    "averaged": ("ANMF", "fit"),
     "engine.cpu": ("set_threads",),
     "errors": ("TastemixError",),
     "evaluate": ("Results", "cross_validate"),
     "methods": (
         *("ANLS", "MIXD", "MIXR", "NMF", "PR", "PRD", "PSVD", "RNMF", "SSVD"),
-        *("Baseline", "Popular", "Random", "fit"),
+        *("Baseline", "Popular", "Random"),
     ),
     "factors": ("Factors",),
     "model": ("Model", "load"),

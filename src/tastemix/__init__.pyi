@@ -1,6 +1,8 @@
 from tastemix import datasets as datasets
 from tastemix import errors as errors
 from tastemix import metrics as metrics
+from tastemix.averaged import ANMF as ANMF
+from tastemix.averaged import fit as fit
 from tastemix.engine.cpu import set_threads as set_threads
 from tastemix.errors import TastemixError as TastemixError
 from tastemix.evaluate import Results as Results
@@ -18,7 +20,6 @@ from tastemix.methods import SSVD as SSVD
 from tastemix.methods import Baseline as Baseline
 from tastemix.methods import Popular as Popular
 from tastemix.methods import Random as Random
-from tastemix.methods import fit as fit
 from tastemix.model import Model as Model
 from tastemix.model import load as load
 from tastemix.objective import Objective as Objective

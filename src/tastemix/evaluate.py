@@ -40,7 +40,7 @@ class Judge:
         self, scores: Scores, train: Ratings, test: Ratings, unclipped: Any
     ) -> dict[str, float]:
         """Every metric of unclipped predictions for the test part; errors are those after clipping
-        unless `raw`, ranking always goes by what was not clipped.
+        unless `raw`, ranking always goes by what was not clipped. The catalogue goes by `scores`.
         """
         half, scale = test.by_user, test.scale
         found = metrics.evaluate(
@@ -248,5 +248,5 @@ def _judged(
     )
     about = json.dumps(dict(model.parameters), default=str)
     common = {"method": name, "parameters": about, "fold": fold, "seconds": seconds}
-    found = judge(model.scores, train, test, unclipped)
+    found = judge(model.ordering, train, test, unclipped)
     return [{**common, "metric": metric, "value": value} for metric, value in found.items()]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tastemix.engine.base import Held, Matrix
+from tastemix.engine.base import Matrix
 from tastemix.errors import ParameterError
+from tastemix.factors import Factors
 from tastemix.ids import Ids, Indices
 
 SHRINKAGE = 10.0
@@ -19,50 +21,52 @@ EXAMPLES = 3
 BASELINE = "baseline"
 
 
-def parts(
-    w: Matrix, h: Matrix, shift: float, held: Held, rated: Indices, items: Matrix, ids: Ids
-) -> pa.Table:
+def parts(factors: Factors, u: int, i: int, rated: Indices, ids: Ids) -> pa.Table:
     """Taste by taste: the user's weight, the item's weight and their product, the largest first.
 
     The values add up to the raw prediction. What no taste adds (the shift of the scale, offsets) is
-    one `baseline` part. `because` names items the user rated that weigh most in the taste.
+    one `baseline` part. A taste of several members has the mean of their values and weights.
+    `because` names items the user rated that weigh most in the taste.
     """
-    user, item = w.astype(np.float64), h.astype(np.float64)
-    value = user * item
-    offset = np.zeros(len(w), bool)
-    offset[[*held.users, *held.items]] = True
-    tastes = [r for r in np.argsort(-np.abs(value), kind="stable") if not offset[r]]
+    user, item = factors.users[u].astype(np.float64), factors.items[i].astype(np.float64)
+    groups = tastes_by_member(factors)
+    values = (user * item)[groups].sum(axis=1) / factors.members
     rows = [
         {
-            "part": f"taste {r + 1}",
-            "user_weight": user[r],
-            "item_weight": item[r],
-            "value": value[r],
-            "because": _examples(items[rated, r] * w[r], rated, ids),
+            "part": f"taste {number + 1}",
+            "user_weight": user[groups[number]].mean(),
+            "item_weight": item[groups[number]].mean(),
+            "value": values[number],
+            "because": _examples(
+                factors.items[np.ix_(rated, groups[number])] @ factors.users[u, groups[number]],
+                rated,
+                ids,
+            ),
         }
-        for r in tastes
+        for number in np.argsort(-np.abs(values), kind="stable")
     ]
-    base = shift + float(value[offset].sum())
-    if offset.any() or shift != 0:
+    offsets = [*factors.held.users, *factors.held.items]
+    base = factors.shift + float((user * item)[offsets].sum() / factors.members)
+    if offsets or factors.shift != 0:
         rows.insert(0, {"part": BASELINE, "value": base, "because": []})
     schema = [("part", pa.string())]
     schema += [(name, pa.float64()) for name in ("user_weight", "item_weight", "value")]
     return pa.Table.from_pylist(rows, pa.schema([*schema, ("because", pa.list_(ids.values.type))]))
 
 
-def top_of_tastes(
-    items: Matrix, counts: NDArray[np.int64], ids: Ids, held: Held, n: int
-) -> pa.Table:
+def top_of_tastes(factors: Factors, counts: NDArray[np.int64], ids: Ids, n: int) -> pa.Table:
     """The items with the largest weight in every taste, shrunk where few ratings speak for it."""
     _check(n)
     trusted = counts / (counts + SHRINKAGE)
-    columns = tastes_of(items.shape[1], held)
-    order = {r: np.argsort(-items[:, r] * trusted, kind="stable")[:n] for r in columns}
+    weight = factors.items[:, tastes_by_member(factors)].mean(axis=2)
+    top = np.argsort(-weight * trusted[:, None], axis=0, kind="stable")[:n].T
+    taste = np.repeat(np.arange(len(top), dtype=np.int32), top.shape[1])
+    item = top.ravel().astype(np.int32)
     return pa.table(
         {
-            "taste": pa.array([r + 1 for r in columns for _ in order[r]], pa.int32()),
-            "item": ids.take(np.array([i for r in columns for i in order[r]], np.int32)),
-            "weight": pa.array([items[i, r] for r in columns for i in order[r]], pa.float64()),
+            "taste": taste + 1,
+            "item": ids.take(item),
+            "weight": weight[item, taste].astype(np.float64),
         }
     )
 
@@ -77,9 +81,29 @@ def neighbours(rows: Matrix, number: int, n: int) -> tuple[Indices, NDArray[np.f
     return best, cosine[best].astype(np.float64)
 
 
-def tastes_of(rank: int, held: Held) -> list[int]:
+def tastes_of(factors: Factors) -> NDArray[np.intp]:
     """The coordinates that are tastes, not offsets."""
-    return [r for r in range(rank) if r not in (*held.users, *held.items)]
+    return np.setdiff1d(np.arange(factors.rank), [*factors.held.users, *factors.held.items])
+
+
+def tastes_by_member(factors: Factors) -> NDArray[np.intp]:
+    """(tastes, members): where each taste is in every member."""
+    return tastes_of(factors).reshape(factors.members, -1).T
+
+
+def aligned(first: Factors, other: Factors) -> Factors:
+    """The other with its tastes in the places of those of the first that are most like them."""
+    from scipy.optimize import linear_sum_assignment
+
+    tastes = tastes_of(first)
+    one, two = (
+        f.items[:, tastes] / np.maximum(np.linalg.norm(f.items[:, tastes], axis=0), 1e-30)
+        for f in (first, other)
+    )
+    order = np.arange(first.rank)
+    order[tastes] = tastes[linear_sum_assignment(one.T @ two, maximize=True)[1]]
+    users, items = (np.ascontiguousarray(rows[:, order]) for rows in (other.users, other.items))
+    return replace(other, users=users, items=items)
 
 
 def _check(n: int) -> None:

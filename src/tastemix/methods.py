@@ -60,6 +60,20 @@ def _fit(
     on_step: called with each anls.Step and the session; return True to stop.
     """
     recipe = self.recipe(ratings.scale)
+    scores, history = trained(recipe, ratings, start, held_out, patience, on_step, engine)
+    return Model.of(self, scores, ratings, tuple(recipe.phases), tuple(history))
+
+
+def trained(
+    recipe: ANLS,
+    ratings: Ratings,
+    start: Pair | None = None,
+    held_out: Ratings | None = None,
+    patience: int = 5,
+    on_step: OnStep | None = None,
+    engine: Engine | None = None,
+) -> tuple[Factors, list[anls.Step]]:
+    """The factors a recipe gives and the steps it took; see `fit` for the options."""
     first, held = _opening(recipe, ratings, start)
     session = (engine or CpuEngine()).open(ratings, first, held)
     stop = None if held_out is None else EarlyStop(ratings, held_out, recipe.phases, patience)
@@ -70,8 +84,7 @@ def _fit(
 
     history = anls.run(session, recipe.phases, watch)
     factors = session.factors() if stop is None or stop.best is None else stop.best[1]
-    scores = Factors(*factors, ratings.shift, held)
-    return Model.of(self, scores, ratings, tuple(recipe.phases), tuple(history))
+    return Factors(*factors, ratings.shift, held), history
 
 
 def _opening(recipe: ANLS, ratings: Ratings, start: Pair | None) -> tuple[Pair, Held]:
@@ -354,17 +367,3 @@ class Baseline:
         items = np.stack([np.ones_like(b_item), b_item], axis=1).astype(np.float32)
         mean = float(half.values.mean(dtype=np.float64))
         return Model.of(self, Factors(users, items, mean, Held(users=(1,), items=(0,))), ratings)
-
-
-def default(ratings: Ratings) -> MIXD:
-    """The method `fit` uses: MIXD, with as many tastes as the ratings can carry, 2 to 10.
-
-    √ratings / 100: 3 for 100,000 ratings, 10 for a million. On MovieLens 100K ten tastes learn
-    noise and predict worse than means and offsets do.
-    """
-    return MIXD(rank=min(max(round(len(ratings) ** 0.5 / 100), 2), 10))
-
-
-def fit(ratings: Ratings, **options: Any) -> Model:
-    """Our best method so far, with defaults that need no tuning; see `MIXD.fit` for the options."""
-    return default(ratings).fit(ratings, **options)

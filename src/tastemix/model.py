@@ -6,26 +6,24 @@ import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from tastemix import anls, foldin, insight, saved
+from tastemix import compress, foldin, insight, saved, topn
 from tastemix.anls import Step
-from tastemix.engine.base import Matrix, Pair, Side
-from tastemix.engine.cpu import CpuEngine
-from tastemix.errors import DataError, IdError, ParameterError
-from tastemix.factors import Factors, Floats, Population, Scores
-from tastemix.ids import Ids, Indices
+from tastemix.engine.base import Side
+from tastemix.errors import DataError, ParameterError
+from tastemix.factors import Factors, Floats, Head, Population, Scores
+from tastemix.foldin import NEW
+from tastemix.ids import Indices
+from tastemix.noise import Noise, placed
 from tastemix.objective import Phase
 from tastemix.ratings import Half, Ratings, Scale
-from tastemix.topn import Allowed
 
 NOTHING_TO_LEARN = "there are no ratings to learn from: this part of the table is empty"
-NEW = "new"
-"""The id of a person or an item that was folded in."""
+Fallback = Literal["mean"] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +42,9 @@ class Model:
     history: tuple[Step, ...] = field(default=(), repr=False)
     ratings: Ratings | None = field(default=None, repr=False)
     """The training ratings, unless they were left out when the model was saved."""
+    ranking: Head | None = field(default=None, repr=False)
+    """What `recommend` orders by, where that is not the prediction."""
+    noise: Noise | None = field(default=None, repr=False)
 
     @staticmethod
     def of(
@@ -52,6 +53,8 @@ class Model:
         ratings: Ratings,
         phases: tuple[Phase, ...] = (),
         history: tuple[Step, ...] = (),
+        ranking: Head | None = None,
+        noise: Noise | None = None,
     ) -> Model:
         """The model a method (a dataclass) made of ratings."""
         if len(ratings) == 0:
@@ -67,6 +70,8 @@ class Model:
             phases=phases,
             history=history,
             ratings=ratings,
+            ranking=ranking,
+            noise=noise,
         )
 
     def __repr__(self) -> str:
@@ -83,38 +88,61 @@ class Model:
             raise ParameterError(f"a {self.method} model has no factors: fit another method")
         return self.scores
 
+    @overload
+    def predict(
+        self, users: Any, items: Any, *, clip: bool = ..., fallback: Fallback = ...
+    ) -> Floats: ...
+
+    @overload
+    def predict(
+        self,
+        users: Any,
+        items: Any,
+        *,
+        clip: bool = ...,
+        fallback: Fallback = ...,
+        return_std: Literal[True],
+    ) -> tuple[Floats, Floats]: ...
+
     def predict(
         self,
         users: Any,
         items: Any,
         *,
         clip: bool = True,
-        fallback: Literal["mean"] | None = "mean",
-    ) -> Floats:
+        fallback: Fallback = "mean",
+        return_std: bool = False,
+    ) -> Floats | tuple[Floats, Floats]:
         """The predicted rating of each (user, item) pair, by the ids of the training ratings.
 
         Predictions are clipped to the scale. An id that was never rated in training falls back to
-        the other id's mean, or to the mean of all ratings. With `clip=False, fallback=None` it is
-        the raw product, NaN where an id is unknown.
+        the other id's mean, or to the mean of all ratings; where the penalty pulls towards the
+        average row, it is taken for an average one. With `clip=False, fallback=None` it is
+        the raw product, NaN where an id is unknown. With `return_std=True` it is (prediction,
+        standard deviation): how far the rating itself may be from it, the rater's moods included.
         """
         user, item = self.users.ids.find(users), self.items.ids.find(items)
         if len(user) != len(item):
             raise ParameterError(
                 f"there are {len(user):,} users but {len(item):,} items: pass one item per user"
             )
-        return self.predict_numbers(user, item, clip=clip, fallback=fallback)
+        predicted = self.predict_numbers(user, item, clip=clip, fallback=fallback)
+        return (predicted, self._std(user, item)) if return_std else predicted
+
+    @property
+    def ordering(self) -> Scores:
+        """What `recommend` orders by."""
+        return self.scores if self.ranking is None else self.ranking.factors
 
     def predict_numbers(
-        self,
-        user: Indices,
-        item: Indices,
-        *,
-        clip: bool = True,
-        fallback: Literal["mean"] | None = "mean",
+        self, user: Indices, item: Indices, *, clip: bool = True, fallback: Fallback = "mean"
     ) -> Floats:
         """As `predict`, by dense numbers (−1: unknown)."""
         if fallback not in ("mean", None):
             raise ParameterError(f"fallback is {fallback!r}: choose 'mean' or None")
+        if fallback == "mean" and foldin.takes_average(self.phases):
+            result = self.factors.pairs_or_average(user, item)
+            return result.clip(*self.scale) if clip else result
         unknown = (user < 0) | (item < 0)
         known_user, known_item = np.maximum(user, 0), np.maximum(item, 0)
         result = self.scores.pairs(known_user, known_item)
@@ -136,13 +164,15 @@ class Model:
         allow: Any = None,
         deny: Any = None,
     ) -> pa.Table:
-        """The n items with the highest predictions that a user has not rated: item and score.
+        """The n items to show a user who has not rated them, the best first: item and score.
 
         user: an id, or a list of them, which adds a column `user`.
         seen: items to leave out in place of those rated in training ([] for none); for a list of
             users, a mapping from user to items.
         allow, deny: recommend only, or none of, these items.
-        The score is the prediction before clipping. Equal scores go by the order of the ids.
+        The score is the prediction before clipping or, where the method learnt what to show by
+        itself (`ranking`), how likely the user takes to the item, in no unit. Equal scores go by
+        the order of the ids.
         """
         if n < 1:
             raise ParameterError(f"n is {n}: ask for 1 item or more")
@@ -150,52 +180,55 @@ class Model:
             hasattr(user, "__arrow_c_stream__") or hasattr(user, "to_numpy")
         )
         asked = self._known_users(user if many else [user])
-        allowed = self._allowed(allow, deny)
-        best = self.scores.best(asked, self._seen(asked, seen), allowed, min(n, len(allowed)))
+        allowed = topn.allowed_items(self.items.ids, allow, deny)
+        best = self.ordering.best(asked, self._seen(asked, seen), allowed, min(n, len(allowed)))
         there = best >= 0
         users, items = np.repeat(asked, there.sum(axis=1)), best[there]
-        table = {"item": self.items.ids.take(items), "score": self.scores.pairs(users, items)}
+        table = {"item": self.items.ids.take(items), "score": self.ordering.pairs(users, items)}
         return pa.table({"user": self.users.ids.take(users), **table} if many else table)
 
-    def explain(self, user: Any, item: Any) -> pa.Table:
+    def explain(
+        self, user: Any, item: Any, *, of: Literal["rating", "score"] = "rating"
+    ) -> pa.Table:
         """Taste by taste, why this prediction: the values add up to the raw prediction.
 
         part, user_weight, item_weight, value, and `because`: items the user rated that weigh most
-        in the taste. A `baseline` part holds what no taste adds.
+        in the taste. A `baseline` part holds what no taste adds. With of="score" it is the score
+        that `recommend` orders by.
         """
+        if of not in ("rating", "score"):
+            raise ParameterError(f"of is {of!r}: choose 'rating' or 'score'")
         u, i = self.users.ids.number(user), self.items.ids.number(item)
-        f = self.factors
+        factors = self.ranking.factors if of == "score" and self.ranking else self.factors
         rated = (
             self.ratings.by_user.row(u)[0] if self.ratings is not None else np.empty(0, np.int32)
         )
-        return insight.parts(
-            f.users[u], f.items[i], f.shift, f.held, rated, f.items, self.items.ids
-        )
+        return insight.parts(factors, u, i, rated, self.items.ids)
 
     def tastes(self, n: int = 8) -> pa.Table:
         """The n items that weigh most in every taste: taste (from 1), item, weight."""
-        f = self.factors
-        return insight.top_of_tastes(f.items, self.items.count, self.items.ids, f.held, n)
+        return insight.top_of_tastes(self.factors, self.items.count, self.items.ids, n)
 
     def similar(self, item: Any, n: int = 5) -> pa.Table:
         """The n items with the most similar mix of tastes: item and similarity (cosine)."""
-        rows = self.factors.items[:, insight.tastes_of(self.factors.rank, self.factors.held)]
+        rows = self.factors.items[:, insight.tastes_of(self.factors)]
         best, cosine = insight.neighbours(rows, self.items.ids.number(item), n)
         return pa.table({"item": self.items.ids.take(best), "similarity": cosine})
 
     def similar_users(self, user: Any, n: int = 5) -> pa.Table:
         """The n users with the most similar mix of tastes: user and similarity (cosine)."""
-        rows = self.factors.users[:, insight.tastes_of(self.factors.rank, self.factors.held)]
+        rows = self.factors.users[:, insight.tastes_of(self.factors)]
         best, cosine = insight.neighbours(rows, self.users.ids.number(user), n)
         return pa.table({"user": self.users.ids.take(best), "similarity": cosine})
 
     def fold_in(self, ratings: Mapping[Any, float]) -> Person:
         """A new person from a few ratings {item: rating}, without retraining."""
-        return Person(self._folded(self._given(ratings, "items"), "users"))
+        return Person(self._folded(foldin.given(ratings, self.items.ids, self.scale), "users"))
 
     def fold_in_item(self, ratings: Mapping[Any, float]) -> NewItem:
         """A new item from a few ratings {user: rating}, without retraining."""
-        return NewItem(self, self._folded(self._given(ratings, "users"), "items"))
+        given = foldin.given(ratings, self.users.ids, self.scale)
+        return NewItem(self, self._folded(given, "items"))
 
     def update(self, ratings: Ratings, *, steps: int = 5) -> Model:
         """The model of the training ratings and these, from a few steps of its last phase.
@@ -206,27 +239,50 @@ class Model:
             raise ParameterError("this model came without its ratings: it cannot be updated")
         if not self.phases:
             raise ParameterError(f"a {self.method} model was not made by steps: fit it anew")
-        both = joined(self.ratings, ratings)
-        start = Pair(
-            _rows_of(self.factors.users, self.users.ids.find(both.users.values)),
-            _rows_of(self.factors.items, self.items.ids.find(both.items.values)),
-        )
-        session = CpuEngine().open(both, start, self.factors.held)
-        phase = dataclasses.replace(foldin.last_phase(self.phases), steps=steps)
-        done = len(self.history)
+        both = foldin.joined(self.ratings, ratings)
+        users = self.users.ids.find(both.users.values)
+        items = self.items.ids.find(both.items.values)
+        head, done = foldin.updated(Head(self.factors, self.phases), both, users, items, steps)
         history = [
-            dataclasses.replace(step, number=done + step.number, phase=len(self.phases) - 1)
-            for step in anls.run(session, [phase])
+            dataclasses.replace(step, number=len(self.history) + at, phase=len(self.phases) - 1)
+            for at, step in enumerate(done, 1)
         ]
+        ranking, noise = self.ranking, self.noise
+        if ranking is not None:
+            ranking, _ = foldin.updated(ranking, both, users, items, steps)
+        if noise is not None:
+            noise = noise.rows("users", users).rows("items", items)
         return dataclasses.replace(
             self,
-            scores=Factors(*session.factors(), both.shift, self.factors.held),
+            scores=head.factors,
             users=Population.of(both.users, both.by_user),
             items=Population.of(both.items, both.by_item),
             mean=float(both.by_user.values.mean(dtype=np.float64)),
             history=(*self.history, *history),
             ratings=both,
+            ranking=ranking,
+            noise=noise,
         )
+
+    def compress(self, rank: int | None = None) -> Model:
+        """One small factorisation that predicts nearly as this average of several does.
+
+        rank: its number of tastes, by default one and a half times that of a member. What
+        `recommend` orders by becomes the first of its members.
+        """
+        if self.ratings is None:
+            raise ParameterError("this model came without its ratings: it cannot be compressed")
+        if self.factors.members == 1:
+            raise ParameterError(
+                "this model is no average of several: there is nothing to compress"
+            )
+        if rank is None:
+            rank = len(insight.tastes_of(self.factors)) * 3 // (2 * self.factors.members)
+        ranking = self.ranking
+        if ranking is not None:
+            ranking = dataclasses.replace(ranking, factors=ranking.factors.split()[0])
+        scores = compress.compressed(self.factors, self.ratings, rank)
+        return dataclasses.replace(self, scores=scores, ranking=ranking)
 
     def save(self, path: str | os.PathLike[str], *, ratings: bool = True) -> None:
         """Write the model as a folder of open files, over an older one if there is one.
@@ -239,6 +295,12 @@ class Model:
         rest: dict[str, Any] = {name: getattr(self, name) for name in names}
         kept = self.ratings if ratings else None
         saved.write(path, saved.Pieces(scores=self.factors, ratings=kept, **rest))
+
+    def _std(self, user: Indices, item: Indices) -> Floats:
+        if self.noise is None:
+            raise ParameterError(f"a {self.method} model knows no errors: fit tm.ANMF for them")
+        place = placed(self.predict_numbers(user, item), self.scale)
+        return self.noise.std(user, item, (self.users.count, self.items.count), place)
 
     def _known_users(self, users: Any) -> Indices:
         numbers = self.users.ids.find(users)
@@ -255,62 +317,18 @@ class Model:
                     "seen= with the items to leave out, or seen=[]"
                 )
             return self.ratings.by_user
-        if not isinstance(seen, Mapping):
-            seen = dict.fromkeys(self.users.ids.take(asked).to_pylist(), seen)
-        pointers = np.zeros(len(self.users.ids) + 1, np.int64)
-        left_out = {
-            self.users.ids.number(user): self._item_numbers(items) for user, items in seen.items()
-        }
-        for number, items in left_out.items():
-            pointers[number + 1] = len(items)
-        np.cumsum(pointers, out=pointers)
-        ordered = [left_out[number] for number in sorted(left_out)]
-        indices = np.concatenate([np.empty(0, np.int32), *ordered]).astype(np.int32)
-        return Half(pointers, indices, np.zeros(len(indices), np.float32))
-
-    def _item_numbers(self, items: Any) -> Indices:
-        """The numbers of those items that are known: the others cannot be recommended anyway."""
-        if isinstance(items, str | bytes):
-            raise ParameterError(f"expected a list of items, not the single one {items!r}")
-        numbers = self.items.ids.find(list(items))
-        return np.unique(numbers[numbers >= 0])
-
-    def _allowed(self, allow: Any, deny: Any) -> Allowed:
-        allowed = np.full(len(self.items.ids), allow is None, np.uint8)
-        if allow is not None:
-            allowed[self._item_numbers(allow)] = 1
-        if deny is not None:
-            allowed[self._item_numbers(deny)] = 0
-        return allowed
+        return topn.left_out(self.users.ids, self.items.ids, asked, seen)
 
     def _folded(self, given: Ratings, side: Side) -> Model:
         """The model with the rows of `given` in place of this side's, the other side fixed."""
-        f, half = self.factors, given.by_user if side == "users" else given.by_item
-        fixed, moved = (f.items, f.users) if side == "users" else (f.users, f.items)
-        rows = foldin.rows(given, fixed, side, self.phases, moved.mean(axis=0), f.held)
-        users, items = (rows, fixed) if side == "users" else (fixed, rows)
+        half = given.by_user if side == "users" else given.by_item
+        head = foldin.folded(Head(self.factors, self.phases), given, side)
+        ranking = None if self.ranking is None else foldin.folded(self.ranking, given, side)
+        new = np.full(len(getattr(given, side)), -1, np.int32)
         changed: dict[str, Any] = {side: Population.of(getattr(given, side), half)}
-        scores = Factors(users, items, f.shift, f.held)
-        return dataclasses.replace(self, scores=scores, ratings=given, history=(), **changed)
-
-    def _given(self, ratings: Mapping[Any, float], side: Side) -> Ratings:
-        """A one-row table of ratings of known ids by, or of, something new."""
-        known = getattr(self, side).ids
-        what, other = known.what, "user" if side == "items" else "item"
-        if not isinstance(ratings, Mapping) or not ratings:
-            raise ParameterError(f"give the ratings as {{{what}: rating}}, at least one")
-        ids = list(ratings)
-        for value, number in zip(ids, known.find(ids), strict=True):
-            if number < 0:
-                raise IdError(
-                    f"{what} {value!r} is not in the model: leave it out of the ratings to fold in"
-                )
-        new = Ids(pa.array([NEW]), other)
-        columns: dict[str, Any] = {what: ids, other: [NEW] * len(ids)}
-        users, items = (known, new) if side == "users" else (new, known)
-        return Ratings.over(
-            *(users, items, columns["user"], columns["item"]),
-            *(list(ratings.values()), None, self.scale),
+        changed["noise"] = None if self.noise is None else self.noise.rows(side, new)
+        return dataclasses.replace(
+            self, scores=head.factors, ratings=given, history=(), ranking=ranking, **changed
         )
 
 
@@ -326,7 +344,7 @@ class Person:
         """How much of each taste there is."""
         return np.asarray(self.model.factors.users[0], np.float64)
 
-    def predict(self, items: Any, **options: Any) -> Floats:
+    def predict(self, items: Any, **options: Any) -> Any:
         """As Model.predict, for this person and these items."""
         return self.model.predict([NEW] * len(items), items, **options)
 
@@ -334,9 +352,9 @@ class Person:
         """As Model.recommend, for this person; what they rated is left out."""
         return self.model.recommend(NEW, n, **options)
 
-    def explain(self, item: Any) -> pa.Table:
+    def explain(self, item: Any, **options: Any) -> pa.Table:
         """As Model.explain, for this person."""
-        return self.model.explain(NEW, item)
+        return self.model.explain(NEW, item, **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,44 +370,16 @@ class NewItem:
         """How much of each taste it has."""
         return np.asarray(self.model.factors.items[0], np.float64)
 
-    def predict(self, users: Any, **options: Any) -> Floats:
+    def predict(self, users: Any, **options: Any) -> Any:
         """As Model.predict, for this item."""
         return self.model.predict(users, [NEW] * len(users), **options)
 
     def similar(self, n: int = 5) -> pa.Table:
         """The n known items with the most similar mix of tastes: item and similarity (cosine)."""
-        tastes = insight.tastes_of(self.origin.factors.rank, self.origin.factors.held)
+        tastes = insight.tastes_of(self.origin.factors)
         rows = np.vstack([self.origin.factors.items, self.model.factors.items])[:, tastes]
         best, cosine = insight.neighbours(rows, len(rows) - 1, n)
         return pa.table({"item": self.origin.items.ids.take(best), "similarity": cosine})
-
-
-def joined(older: Ratings, newer: Ratings) -> Ratings:
-    """All ratings of both, on the older scale; a pair that is in both has its newer rating."""
-    ids = []
-    for old, new in ((older.users, newer.users), (older.items, newer.items)):
-        unknown = new.values.filter(pa.array(old.find(new.values) < 0))
-        try:
-            every = pa.concat_arrays([old.values, unknown.cast(old.values.type)])
-        except pa.ArrowException:
-            raise IdError(
-                f"the {old.what} ids are of type {old.values.type}, the new ones of type "
-                f"{new.values.type}: convert them to the same"
-            ) from None
-        ids.append(Ids.known(every.take(pc.sort_indices(every)), old.what))
-    tables = [ratings.to_table() for ratings in (older, newer)]
-    both_timed = all("timestamp" in table.column_names for table in tables)
-    columns = ["user", "item", "rating", *(["timestamp"] if both_timed else [])]
-    parts = [table.select(columns).cast(tables[0].select(columns).schema) for table in tables]
-    table = pa.concat_tables(parts)
-    when = table["timestamp"] if both_timed else None
-    user, item, rating = (table[name] for name in columns[:3])
-    return Ratings.over(ids[0], ids[1], user, item, rating, when, older.scale, duplicates="last")
-
-
-def _rows_of(rows: Matrix, numbers: Indices) -> Matrix:
-    """These rows; the mean row for those that are new (−1)."""
-    return np.where(numbers[:, None] < 0, rows.mean(axis=0), rows[numbers]).astype(np.float32)
 
 
 def load(path: str | os.PathLike[str]) -> Model:

@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from tastemix import store
 from tastemix.anls import Step
-from tastemix.engine.base import Held, Matrix
+from tastemix.engine.base import Held, Matrix, Side
 from tastemix.errors import ModelFileError, TastemixError
-from tastemix.factors import Factors, Population
+from tastemix.factors import Factors, Head, Population
 from tastemix.ids import Ids
+from tastemix.noise import COEFFICIENTS, Noise
 from tastemix.objective import Phase
 from tastemix.ratings import Ratings, Scale
 
@@ -44,6 +45,18 @@ class Pieces(NamedTuple):
     phases: tuple[Phase, ...]
     history: tuple[Step, ...]
     ratings: Ratings | None
+    ranking: Head | None
+    noise: Noise | None
+
+
+@dataclasses.dataclass(frozen=True)
+class AboutRanking:
+    """What the index says of the vectors that recommendations are ordered by."""
+
+    phases: tuple[Phase, ...]
+    shift: float
+    held: Held
+    members: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +71,10 @@ class About:
     mean: float
     shift: float
     held: Held
+    members: int
+    ranking: AboutRanking | None
+    noise: tuple[float, ...] | None
+    """The coefficients; the users' and items' shares are in their tables."""
     uuids: tuple[What, ...]
     """Whose ids are UUIDs; their tables hold the 16 bytes of each."""
     fingerprint: str | None
@@ -72,10 +89,9 @@ def write(path: str | os.PathLike[str], pieces: Pieces) -> None:
     except ModelFileError as error:
         raise ModelFileError(f"this model cannot be saved: {error}") from None
     users, items, scores = pieces.users, pieces.items, pieces.scores
-    tables = {
-        "users": _population_table(users, scores.users),
-        "items": _population_table(items, scores.items),
-    }
+    ranking, noise = pieces.ranking, pieces.noise
+    tables = {"users": _population_table(users, "users", pieces)}
+    tables["items"] = _population_table(items, "items", pieces)
     if pieces.ratings is not None:
         tables["ratings"] = _with_plain_ids(pieces.ratings.to_table(), "user", "item")
     kinds: dict[What, pa.DataType] = {"user": users.ids.values.type, "item": items.ids.values.type}
@@ -88,11 +104,17 @@ def write(path: str | os.PathLike[str], pieces: Pieces) -> None:
         mean=pieces.mean,
         shift=scores.shift,
         held=scores.held,
+        members=scores.members,
+        ranking=None if ranking is None else _about_ranking(ranking),
+        noise=None if noise is None else noise.coefficients,
         uuids=tuple(what for what, kind in kinds.items() if _is_uuid(kind)),
         fingerprint=None if pieces.ratings is None else pieces.ratings.fingerprint,
         made_with=_versions(),
     )
-    store.write(path, tables, {**dataclasses.asdict(about), "held": about.held._asdict()})
+    index = {**dataclasses.asdict(about), "held": about.held._asdict()}
+    if about.ranking is not None:
+        index["ranking"]["held"] = about.ranking.held._asdict()
+    store.write(path, tables, index)
 
 
 def read(path: str | os.PathLike[str]) -> Pieces:
@@ -109,11 +131,24 @@ def read(path: str | os.PathLike[str]) -> Pieces:
     return pieces
 
 
+def _about_ranking(head: Head) -> AboutRanking:
+    f = head.factors
+    return AboutRanking(head.phases, f.shift, f.held, f.members)
+
+
 def _pieces(tables: Mapping[str, pa.Table], about: About) -> Pieces:
-    users, user_rows = _read_population(tables, "user", about)
-    items, item_rows = _read_population(tables, "item", about)
+    users, items = (_read_population(tables, what, about) for what in get_args(What))
+    vectors = [_vectors(tables, what, "vector") for what in get_args(What)]
+    ranking, noise = None, None
+    if (of := about.ranking) is not None:
+        order = [_vectors(tables, what, "ranking") for what in get_args(What)]
+        factors = Factors(order[0], order[1], of.shift, of.held, of.members)
+        ranking = Head(factors, of.phases)
+    if about.noise is not None:
+        shares = (_column(tables[f"{what}s"], "noise", pa.float64()) for what in get_args(What))
+        noise = Noise(about.noise, *(share.to_numpy() for share in shares))
     return Pieces(
-        scores=Factors(user_rows, item_rows, about.shift, about.held),
+        scores=Factors(vectors[0], vectors[1], about.shift, about.held, about.members),
         users=users,
         items=items,
         scale=about.scale,
@@ -123,6 +158,8 @@ def _pieces(tables: Mapping[str, pa.Table], about: About) -> Pieces:
         phases=about.phases,
         history=about.history,
         ratings=_read_ratings(tables, users.ids, items.ids, about),
+        ranking=ranking,
+        noise=noise,
     )
 
 
@@ -133,12 +170,19 @@ def _check(pieces: Pieces) -> None:
     low, high = pieces.scale
     if not low <= high:
         raise ModelFileError(f"its scale is {pieces.scale}: the lower end must come first")
-    if max(map(abs, (low, high, pieces.mean, pieces.scores.shift))) > _LARGEST:
+    if pieces.ranking is not None and not pieces.ranking.phases:
+        raise ModelFileError("its ranking has no phases")
+    heads = [Head(pieces.scores, pieces.phases), *([pieces.ranking] if pieces.ranking else [])]
+    shifts = [head.factors.shift for head in heads]
+    if max(map(abs, (low, high, pieces.mean, *shifts))) > _LARGEST:
         raise ModelFileError("its scale, its mean or its shift is beyond any 32-bit float")
-    for phase in pieces.phases:
-        if phase.steps > MOST_STEPS:
-            raise ModelFileError(f"a phase has {phase.steps:,} steps, more than {MOST_STEPS:,}")
-    _check_factors(pieces.scores)
+    for head in heads:
+        for phase in head.phases:
+            if phase.steps > MOST_STEPS:
+                raise ModelFileError(f"a phase has {phase.steps:,} steps, more than {MOST_STEPS:,}")
+        _check_factors(head.factors)
+    if pieces.noise is not None:
+        _check_noise(pieces.noise)
     for population in (pieces.users, pieces.items):
         _check_population(population)
 
@@ -158,6 +202,24 @@ def _check_factors(factors: Factors) -> None:
         if len(set(held)) < len(held) or not all(r < factors.rank for r in held):
             raise ModelFileError(f"it holds coordinates {reprlib.repr(held)} of {factors.rank}")
 
+    if not 1 <= factors.members <= factors.rank or factors.rank % factors.members:
+        raise ModelFileError(f"its rank {factors.rank} is no multiple of {factors.members} members")
+    width = factors.rank // factors.members
+    for held in factors.held:
+        if sorted(held) != sorted(
+            {at + r % width for r in held for at in range(0, factors.rank, width)}
+        ):
+            raise ModelFileError(f"its members hold different coordinates: {reprlib.repr(held)}")
+
+
+def _check_noise(noise: Noise) -> None:
+    if len(noise.coefficients) != COEFFICIENTS:
+        raise ModelFileError(
+            f"its noise has {len(noise.coefficients)} coefficients: expected {COEFFICIENTS}"
+        )
+    if not (np.isfinite(noise.users).all() and np.isfinite(noise.items).all()):
+        raise ModelFileError("one share of the noise is not finite")
+
 
 def _check_population(population: Population) -> None:
     what, rated = population.ids.what, population.count > 0
@@ -169,39 +231,47 @@ def _check_population(population: Population) -> None:
         raise ModelFileError(f"one {what} has a mean of no ratings")
 
 
-def _population_table(population: Population, rows: Matrix) -> pa.Table:
-    table = pa.table(
-        {
-            "id": population.ids.values,
-            "mean": pa.array(population.mean, from_pandas=True),
-            "count": population.count,
-            "vector": pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1]),
-        }
-    )
-    return _with_plain_ids(table, "id")
+def _population_table(population: Population, side: Side, pieces: Pieces) -> pa.Table:
+    columns = {
+        "id": population.ids.values,
+        "mean": pa.array(population.mean, from_pandas=True),
+        "count": population.count,
+        "vector": _lists(getattr(pieces.scores, side)),
+    }
+    if pieces.ranking is not None:
+        columns["ranking"] = _lists(getattr(pieces.ranking.factors, side))
+    if pieces.noise is not None:
+        columns["noise"] = getattr(pieces.noise, side)
+    return _with_plain_ids(pa.table(columns), "id")
 
 
-def _read_population(
-    tables: Mapping[str, pa.Table], what: What, about: About
-) -> tuple[Population, Matrix]:
+def _lists(rows: Matrix) -> pa.FixedSizeListArray:
+    return pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
+
+
+def _read_population(tables: Mapping[str, pa.Table], what: What, about: About) -> Population:
     if f"{what}s" not in tables:
         raise ModelFileError(f"it has no table of {what}s")
     table = tables[f"{what}s"]
     ids = Ids.known(_ids_column(table, "id", uuid=what in about.uuids), what)
     if len(ids) == 0:
         raise ModelFileError(f"it has no {what}s")
-    vector = _column(table, "vector").combine_chunks()
+    count = _column(table, "count", pa.int64())
+    if count.null_count:
+        raise ModelFileError(f"one {what} has no number of ratings")
+    return Population(ids, _column(table, "mean", pa.float64()).to_numpy(), count.to_numpy())
+
+
+def _vectors(tables: Mapping[str, pa.Table], what: What, name: str) -> Matrix:
+    """A column of vectors as a matrix."""
+    vector = _column(tables[f"{what}s"], name).combine_chunks()
     if not pa.types.is_fixed_size_list(vector.type) or vector.type.value_type != pa.float32():
         shown = reprlib.repr(str(vector.type))
         raise ModelFileError(f"its {what} vectors are of type {shown}: expected lists of floats")
     entries = vector.flatten()
     if vector.null_count or entries.null_count:
         raise ModelFileError(f"one {what} vector is missing or has missing entries")
-    rows = np.ascontiguousarray(entries.to_numpy().reshape(len(ids), vector.type.list_size))
-    count = _column(table, "count", pa.int64())
-    if count.null_count:
-        raise ModelFileError(f"one {what} has no number of ratings")
-    return Population(ids, _column(table, "mean", pa.float64()).to_numpy(), count.to_numpy()), rows
+    return np.ascontiguousarray(entries.to_numpy().reshape(len(vector), vector.type.list_size))
 
 
 def _read_ratings(
@@ -274,6 +344,9 @@ def _decoded(kind: Any, value: Any, what: str) -> Any:
     form, inner = get_origin(kind), get_args(kind)
     if not _fits(kind, value):
         raise ModelFileError(f"its {what} is {reprlib.repr(value)}: expected {_words(kind)}")
+    if form in (Union, UnionType):
+        kind = next(choice for choice in inner if _fits(choice, value))
+        return _decoded(kind, value, what)
     if form is tuple:
         kinds = inner[:1] * len(value) if ... in inner else inner
         return tuple(map(_decoded, kinds, value, (f"{what}[{at}]" for at in range(len(value)))))

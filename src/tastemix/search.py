@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tastemix import methods, splits
+from tastemix import averaged, methods, splits
 from tastemix.errors import ParameterError
 from tastemix.metrics import rmse
 from tastemix.model import Model
@@ -30,6 +30,7 @@ METHODS: tuple[Callable[[int], Any], ...] = (
     methods.RNMF,
     methods.PRD,
     methods.MIXR,
+    averaged.ANMF,
 )
 
 

@@ -17,11 +17,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tastemix import anls, foldin
-from tastemix.engine.base import Matrix, Pair, Session
+from tastemix.engine.base import Held, Matrix, Pair, Session
 from tastemix.engine.cpu import CpuEngine
 from tastemix.errors import DataError, ParameterError
 from tastemix.factors import Factors
-from tastemix.objective import Objective, Phase, Prior
+from tastemix.objective import Centre, Objective, Phase, Prior
 from tastemix.ratings import Ratings
 
 try:
@@ -58,13 +58,17 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     n_components: the rank; it may exceed both sides of X.
     max_iter: the most steps, each all columns of H, then all rows of W.
     tol: a step that gains at most tol times the objective is the last; n_iter_ is max_iter if none.
-    l1, l2, l2_per_rating, prior, weight: see tastemix.Objective. l2="auto" is a tenth of the root
-        mean square of the observed entries, so that the fit does not depend on their unit.
+    l1, l2, l2_per_rating, prior, weight, centre: see tastemix.Objective. l2="auto" is a tenth of
+        the root mean square of the observed entries, so that without offsets the fit does not
+        depend on their unit.
+    offsets: two more components, so that X ≈ p + q + W H with a number p for each row and q for
+        each column: components_ ends with a row of ones and the row q, W with the columns p and 1.
     random_state: where W starts, and which entries `score` hides.
 
-    After fit: components_ (H: n_components × n_features), n_components_, n_iter_, l2_,
-    n_features_in_, feature_names_in_ (of a frame), and reconstruction_err_, the root mean square
-    error on the observed entries. Numbers are float32 inside; what comes out has the type of X.
+    After fit: components_ (H: n_components, or two more, × n_features), n_components_ (its rows),
+    n_iter_, l2_, n_features_in_, feature_names_in_ (of a frame), and reconstruction_err_, the root
+    mean square error on the observed entries. Numbers are float32 inside; what comes out has the
+    type of X.
     """
 
     def __init__(
@@ -78,6 +82,8 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         l2_per_rating: float = 0.0,
         prior: Prior = None,
         weight: float = 1.0,
+        offsets: bool = False,
+        centre: Centre = "zero",
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -88,6 +94,8 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.l2_per_rating = l2_per_rating
         self.prior = prior
         self.weight = weight
+        self.offsets = offsets
+        self.centre = centre
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -105,7 +113,10 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         seed, hiding_seed = check_random_state(self.random_state).randint(2**31 - 1, size=2)
         users, items = anls.start(ratings, self.n_components, int(seed))
         # The start follows the unit of X, as l2 does: 100 X takes the steps of X.
-        session = CpuEngine().open(ratings, Pair(users * np.float32(math.sqrt(size)), items))
+        start, held = Pair(users * np.float32(math.sqrt(size)), items), Held()
+        if self.offsets:
+            start, held = anls.with_offsets(start)
+        session = CpuEngine().open(ratings, start, held)
         history = anls.run(session, [Phase(objective, self.max_iter)], _settled(self.tol))
         users, items = session.factors()
 
@@ -115,6 +126,7 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.n_components_ = len(self.components_)
         self._phases = [Phase(objective, self.n_iter_)]
         self._average = users.mean(axis=0)
+        self._held = held
         self._hiding_seed = 0 if self.random_state is None else int(hiding_seed)
         rows = self._rows(ratings)
         self.reconstruction_err_ = _rms(self._errors(ratings, rows))
@@ -124,7 +136,8 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """The W of these rows, H fixed: each row by itself, zero for one without any entry.
 
         Under a static prior a row without any entry is that of the prior; under a dynamic one it
-        stays near the average row of training.
+        stays near the average row of training, which it is with centre="average". With offsets its
+        last entry is one, whatever the rest.
         """
         check_is_fitted(self)
         ratings, dtype = self._read(X)
@@ -167,6 +180,8 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
                 raise ParameterError(f"{name} is {value!r}: it must be a whole number of 1 or more")
+        if not isinstance(self.offsets, bool | np.bool_):
+            raise ParameterError(f"offsets is {self.offsets!r}: choose True or False")
         if not self.tol >= 0:
             raise ParameterError(f"tol is {self.tol!r}: it must be a number of 0 or more")
         if isinstance(self.l2, str) and self.l2 != "auto":
@@ -177,6 +192,7 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             l2_per_rating=self.l2_per_rating,
             prior=self.prior,
             weight=self.weight,
+            centre=self.centre,
         )
 
     def _read(self, X: Any, reset: bool = False) -> tuple[Ratings, np.dtype[Any]]:
@@ -202,7 +218,8 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return Ratings.from_sparse(observed), X.dtype
 
     def _rows(self, ratings: Ratings) -> Matrix:
-        return foldin.rows(ratings, self._items, "users", self._phases, self._average)
+        average, held = self._average, self._held
+        return foldin.rows(ratings, self._items, "users", self._phases, average, held)
 
     def _errors(self, ratings: Ratings, rows: Matrix) -> Array:
         half = ratings.by_user

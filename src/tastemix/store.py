@@ -34,7 +34,7 @@ from tastemix.plain_parquet import from_parquet, reason, to_parquet
 
 INDEX = "model.json"
 FORMAT = "tastemix-model"
-VERSION = 1
+VERSION = 2
 MOST_INDEX = 16 * 2**20
 """Bytes of the index."""
 

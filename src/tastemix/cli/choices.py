@@ -9,6 +9,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from tastemix import methods
+from tastemix.averaged import ANMF
 from tastemix.errors import ParameterError
 from tastemix.ratings import Duplicates, Ratings, read
 
@@ -16,7 +17,7 @@ METHODS = {
     method.__name__.lower(): method
     for method in (
         *(methods.NMF, methods.RNMF, methods.PR, methods.PRD, methods.MIXR, methods.MIXD),
-        *(methods.PSVD, methods.SSVD, methods.Random, methods.Popular, methods.Baseline),
+        *(methods.PSVD, methods.SSVD, methods.Random, methods.Popular, methods.Baseline, ANMF),
     )
 }
 DEFAULT_RANK = 10
@@ -46,7 +47,7 @@ def method(name: str, **given: Any) -> Any:
             f"--{_dashed(key)} does not apply to {name}: it takes "
             f"{', '.join('--' + _dashed(option) for option in sorted(takes)) or 'no options'}"
         )
-    if "rank" in takes:
+    if "rank" in takes and chosen is not ANMF:
         options.setdefault("rank", DEFAULT_RANK)
     return chosen(**options)
 

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from tastemix import averaged
 from tastemix.cli import choices
 from tastemix.cli.console import err, facts, out, progress, say
 from tastemix.evaluate import HIGHER_IS_WORSE, Results, cross_validate
@@ -16,7 +17,7 @@ from tastemix.experiments import exhibits
 from tastemix.experiments.settings import NINE, TITLES
 from tastemix.ratings import Ratings
 
-DEFAULT = "random,popular,baseline,ssvd,pr,prd,rnmf,mixr,mixd"
+DEFAULT = "random,popular,baseline,ssvd,pr,prd,rnmf,mixr,mixd,anmf"
 COLUMNS = {
     "rmse": "RMSE",
     "mae": "MAE",
@@ -32,7 +33,9 @@ LEGEND = "Rank is RankScore over the test items; P@10 is over the whole catalogu
 def compare(
     ratings: choices.File,
     methods: Annotated[str, typer.Option(help="Which, by comma.")] = DEFAULT,
-    rank: Annotated[int, typer.Option(help="Number of tastes.")] = choices.DEFAULT_RANK,
+    rank: Annotated[
+        int, typer.Option(help="Number of tastes; anmf chooses its own.")
+    ] = choices.DEFAULT_RANK,
     folds: Annotated[int, typer.Option(help="Folds over the ratings.")] = 5,
     seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
     output: Annotated[
@@ -51,8 +54,12 @@ def compare(
     """
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     chosen = [choices.method(name) for name in names]
-    chosen = [type(m)(rank=rank) if hasattr(m, "rank") else m for m in chosen]
     table = choices.table(ratings, user, item, rating, scale, duplicates)
+    own = averaged.default(table)
+    ranks = [own.rank if type(m) is type(own) else rank for m in chosen]
+    chosen = [
+        type(m)(rank=r) if hasattr(m, "rank") else m for m, r in zip(chosen, ranks, strict=True)
+    ]
     if not as_json:
         say(str(table))
     results = judged(chosen, table, folds, seed)

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from tastemix import methods
+from tastemix import averaged
 from tastemix import search as searching
 from tastemix.cli import choices
 from tastemix.cli.console import out, progress, say
@@ -24,13 +24,13 @@ def train(
     ratings: choices.File,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the model in.")],
     method: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(choices.METHODS)} (default: mixd).")
+        str | None, typer.Option(help=f"One of {', '.join(choices.METHODS)} (default: anmf).")
     ] = None,
     rank: Annotated[
         int | None,
-        typer.Option(help="Number of tastes (default: 10, or 2 to 10 without a method)."),
+        typer.Option(help="Number of tastes (default: 10; anmf: 2 to 22, by the ratings)."),
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps in all (default: 100).")] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps (default: 100; anmf: 20).")] = None,
     prior_steps: Annotated[
         int | None, typer.Option(help="First steps, with a prior: mixr, mixd (default: 20).")
     ] = None,
@@ -38,6 +38,12 @@ def train(
         float | None, typer.Option(help="Value of unknown ratings: pr (default: mid-scale).")
     ] = None,
     l1: Annotated[float | None, typer.Option(help="L1 penalty: rnmf, mixr (default: 0.2).")] = None,
+    members: Annotated[
+        int | None, typer.Option(help="Fits whose mean it is: anmf (default: 8).")
+    ] = None,
+    compress: Annotated[
+        bool, typer.Option("--compress", help="Save one small model in place of a mean: anmf.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(help="Seed of the random start (default: 0).")] = None,
     search: Annotated[
         bool, typer.Option("--search", help="Choose method and rank by what predicts best.")
@@ -51,24 +57,29 @@ def train(
 ) -> None:
     """Learn a model from a table of ratings and save it.
 
-    Without a method or other options it is mixd with a rank that suits the number of ratings.
+    Without a method it is anmf, the mean of several fits, with a rank that suits the number of
+    ratings; --compress makes one small model of it, whose tastes can be read.
 
     Examples: tastemix train ratings.csv -o movies.tastemix --method mixd --rank 10
 
     tastemix train ratings.csv -o movies.tastemix --search --budget 30
     """
     options = {"rank": rank, "steps": steps, "prior_steps": prior_steps, "prior": prior, "l1": l1}
+    options["members"] = members
     given = {name for name, value in {"method": method, **options}.items() if value is not None}
     if search and given:
         raise ParameterError(f"--search chooses --{min(given)} itself: leave one of them out")
-    named = choices.method(method or "mixd", **options, seed=seed)
+    named = choices.method(method or "anmf", **options, seed=seed)
+    if compress and (search or not isinstance(named, averaged.ANMF)):
+        raise ParameterError("--compress makes one model of several: it goes with --method anmf")
     table = choices.table(ratings, user, item, rating, scale, duplicates)
     say(str(table))
-    if search:
-        chosen = replace(_searched(table, budget, seed or 0), seed=seed or 0)
-    else:
-        chosen = named if given else replace(methods.default(table), seed=seed or 0)
+    chosen = replace(_searched(table, budget, seed or 0), seed=seed or 0) if search else named
+    if rank is None and isinstance(chosen, averaged.ANMF):
+        chosen = replace(chosen, rank=averaged.default(table).rank)
     model, seconds = _fitted(chosen, table)
+    if compress:
+        model = model.compress()
     model.save(output)
     say(f"{chosen}: {seconds:.1f} s")
     say(f"saved to [bold]{escape(str(output))}[/]")
@@ -107,7 +118,10 @@ def _fitted(method: Any, ratings: Ratings) -> tuple[Model, float]:
     began = time.perf_counter()
     if not hasattr(method, "recipe"):
         return method.fit(ratings), time.perf_counter() - began
-    steps = sum(phase.steps for phase in method.recipe(ratings.scale).phases)
+    if isinstance(method, averaged.ANMF):
+        steps = method.all_steps
+    else:
+        steps = sum(phase.steps for phase in method.recipe(ratings.scale).phases)
     with progress("steps", steps) as show:
         model = method.fit(ratings, on_step=lambda step, session: show(step.number))
     return model, time.perf_counter() - began

@@ -1,0 +1,449 @@
+"""ANMF, the mean of several fits, and what the mean of products means for all that uses it."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+import tastemix as tm
+from tastemix import averaged, foldin, insight
+from tastemix.averaged import RANKING_STEPS
+from tastemix.engine.base import Held, Pair
+from tastemix.engine.cpu import CpuEngine
+from tastemix.errors import DataError, ParameterError
+from tastemix.factors import Head
+from tastemix.objective import Objective, Phase
+from tests.conftest import random_ratings
+
+RATINGS = random_ratings(70, 40, 0.3)
+METHOD = tm.ANMF(3, members=3, steps=8)
+EVERY = np.divmod(np.arange(70 * 40), 40)
+
+
+def planted(seed: int = 0, users: int = 120, items: int = 60) -> tm.Ratings:
+    """Stars of two tastes and offsets, a third of them known."""
+    rng = np.random.default_rng(seed)
+    truth = rng.exponential(size=(users, 2)) @ rng.exponential(size=(2, items)) / 2
+    truth += rng.normal(1, 0.5, (users, 1)) + rng.normal(1, 0.5, items)
+    stars = (truth + rng.normal(0, 0.5, truth.shape)).round().clip(1, 5)
+    rows, columns = np.nonzero(rng.random(stars.shape) < 1 / 3)
+    return tm.Ratings.from_arrays(rows, columns, stars[rows, columns], scale=(1, 5))
+
+
+def judged(model: tm.Model, ratings: tm.Ratings) -> float:
+    half = ratings.by_user
+    pairs = ratings.users.take(half.rows), ratings.items.take(half.indices)
+    return float(np.sqrt(np.mean((model.predict(*pairs) - half.values) ** 2)))
+
+
+def same_but_for_the_order(one: tm.Factors, other: tm.Factors) -> bool:
+    """Bit for bit the same tastes and offsets, wherever they are."""
+    columns = [sorted(map(tuple, np.vstack([f.users, f.items]).T)) for f in (one, other)]
+    return columns[0] == columns[1]
+
+
+@pytest.fixture(scope="module")
+def model() -> tm.Model:
+    return METHOD.fit(RATINGS)
+
+
+# The mean of products
+
+
+def test_the_mean_of_factors_predicts_the_mean_of_their_predictions() -> None:
+    rng = np.random.default_rng(0)
+    held = Held(users=(3,), items=(1, 2))
+    members = [
+        tm.Factors(rng.random((20, 4), np.float32), rng.random((15, 4), np.float32), -1.5, held)
+        for _ in range(5)
+    ]
+    mean = tm.Factors.mean(members)
+    user, item = (rng.integers(0, n, 50).astype(np.int32) for n in (20, 15))
+    expected = np.mean([member.pairs(user, item) for member in members], axis=0)
+    np.testing.assert_allclose(mean.pairs(user, item), expected, rtol=1e-12)
+    expected = np.mean([member.block(user) for member in members], axis=0)
+    np.testing.assert_allclose(mean.block(user), expected, rtol=1e-5)
+    for member, again in zip(members, mean.split(), strict=True):
+        np.testing.assert_array_equal(again.users, member.users)
+        np.testing.assert_array_equal(again.items, member.items)
+        assert (again.shift, again.held, again.members) == (-1.5, held, 1)
+
+
+def test_the_members_are_fits_of_their_own_seeds(model: tm.Model) -> None:
+    recipe = METHOD.recipe((1, 5))
+    members = model.factors.split()
+    for seed, member in enumerate(members):
+        alone = dataclasses.replace(recipe, seed=seed).fit(RATINGS).factors
+        assert same_but_for_the_order(member, alone)
+    assert np.abs(members[0].users - members[1].users).max() > 0.1
+    assert recipe.offsets
+    assert recipe.phases == (Phase(Objective(l2=3.0, l2_per_rating=0.035, centre="average"), 8),)
+
+
+def test_the_members_have_like_tastes_in_like_places() -> None:
+    members = tm.ANMF(2, members=4).fit(planted()).factors.split()
+    for other in members[1:]:
+        rows = np.vstack([members[0].items[:, :2].T, other.items[:, :2].T])
+        like = np.corrcoef(rows)[:2, 2:]
+        assert np.trace(like) > np.trace(like[::-1])
+    rng = np.random.default_rng(0)
+    first = members[0]
+    for order in (rng.permutation(2) for _ in range(4)):
+        moved = [*order, 2, 3]  # the offsets stay
+        other = dataclasses.replace(first, users=first.users[:, moved], items=first.items[:, moved])
+        again = insight.aligned(first, other)
+        np.testing.assert_array_equal(again.users, first.users)
+        np.testing.assert_array_equal(again.items, first.items)
+
+
+def test_a_taste_of_the_average_is_the_mean_of_the_members_tastes(model: tm.Model) -> None:
+    members = model.factors.split()
+    for row in model.explain(5, 9).to_pylist()[1:]:
+        r = int(row["part"].removeprefix("taste ")) - 1
+        users, items = (
+            [float(rows[at, r]) for rows in side]
+            for side, at in (([f.users for f in members], 5), ([f.items for f in members], 9))
+        )
+        assert row["user_weight"] == pytest.approx(np.mean(users))
+        assert row["item_weight"] == pytest.approx(np.mean(items))
+        assert row["value"] == pytest.approx(np.mean(np.multiply(users, items)))
+    weight = np.mean([f.items[:, :3] for f in members], axis=0)
+    for row in model.tastes(4).to_pylist():
+        assert row["weight"] == pytest.approx(weight[row["item"], row["taste"] - 1], rel=1e-6)
+    assert len(model.tastes(4)) == 3 * 4
+
+
+def test_what_is_recommended_are_the_members_of_another_objective(model: tm.Model) -> None:
+    objective = Objective(prior=1.0, weight=0.15, l2_per_rating=0.1)
+    recipes = [tm.ANLS(9, [Phase(objective, RANKING_STEPS)], seed) for seed in (0, 1)]
+    found = [recipe.fit(RATINGS).factors.block(np.arange(70, dtype=np.int32)) for recipe in recipes]
+    assert model.ranking is not None
+    everyone = model.ranking.factors.block(np.arange(70, dtype=np.int32))
+    np.testing.assert_allclose(everyone, np.mean(found, axis=0), rtol=1e-5)
+    table = model.recommend(7, 5)
+    unrated = np.setdiff1d(np.arange(40), RATINGS.by_user.row(7)[0])
+    best = unrated[np.argsort(-everyone[7, unrated])[:5]]
+    assert table["item"].to_pylist() == best.tolist()
+    np.testing.assert_allclose(table["score"], everyone[7, best], rtol=1e-5)
+
+
+def test_without_a_ranking_the_prediction_orders() -> None:
+    model = dataclasses.replace(METHOD, ranking=0).fit(RATINGS)
+    assert model.ranking is None
+    table = model.recommend(7, 40, seen=[])
+    items = table["item"].to_pylist()
+    raw = model.predict([7] * 40, items, clip=False, fallback=None)
+    np.testing.assert_array_equal(table["score"], raw)
+    assert (np.diff(raw) <= 0).all()
+
+
+def test_an_explanation_is_a_sum_of_nonnegative_parts(model: tm.Model) -> None:
+    scores = {
+        (user, row["item"]): row["score"]
+        for user in range(5)
+        for row in model.recommend(user, 40, seen=[]).to_pylist()
+    }
+    assert len(scores) == 5 * 40
+    for (user, item), score in scores.items():
+        raw = model.predict([user], [item], clip=False, fallback=None)[0]
+        for of, whole, parts in (("rating", raw, 1 + 3), ("score", score, 9)):
+            values = model.explain(user, item, of=of)["value"].to_pylist()
+            assert min(values) >= 0
+            assert sum(values) == pytest.approx(whole, abs=1e-9)
+            assert len(values) == parts
+    with pytest.raises(ParameterError, match="of is 'rank': choose 'rating' or 'score'"):
+        model.explain(0, 0, of="rank")
+
+
+def test_a_seed_decides_every_bit(model: tm.Model) -> None:
+    again, other = METHOD.fit(RATINGS), dataclasses.replace(METHOD, seed=1).fit(RATINGS)
+    expected = model.predict(*EVERY, return_std=True)
+    np.testing.assert_array_equal(again.predict(*EVERY, return_std=True), expected)
+    assert again.recommend(7).equals(model.recommend(7))
+    assert np.abs(other.predict(*EVERY) - expected[0]).max() > 0.01
+    assert not other.recommend(7).equals(model.recommend(7))
+    for ours, theirs in itertools.product(model.factors.split(), other.factors.split()):
+        assert not same_but_for_the_order(ours, theirs)
+
+
+def test_the_average_is_better_than_its_members() -> None:
+    train, test = tm.holdout(planted())
+    model = tm.ANMF(8, members=6, l2=1.0).fit(train)
+    singles = [judged(dataclasses.replace(model, scores=f), test) for f in model.factors.split()]
+    assert judged(model, test) < min(singles)
+    assert judged(model, test) < judged(tm.Baseline().fit(train), test)
+
+
+# The average row
+
+
+def test_someone_without_ratings_is_average(model: tm.Model) -> None:
+    """User 3 and item 4 have none; a row's centre is the average before the last half-step."""
+    objective = model.phases[0].objective
+    longer = dataclasses.replace(METHOD, steps=60).fit(RATINGS)
+    for member in longer.factors.split():
+        for rows, empty in ((member.users, 3), (member.items, 4)):
+            others = np.delete(rows, empty, axis=0).mean(axis=0)
+            np.testing.assert_allclose(rows[empty], others, atol=0.01 * others.max())
+        session = CpuEngine().open(RATINGS, Pair(member.users, member.items), member.held)
+        session.half_step("users", objective, 0.0)
+        expected = member.users.mean(axis=0)
+        np.testing.assert_allclose(session.factors().users[3], expected, rtol=1e-5)
+
+
+def test_an_unknown_id_is_taken_for_an_average_one(model: tm.Model) -> None:
+    """A product of averages is an average of products."""
+    table = np.mean([f.users @ f.items.T for f in model.factors.split()], axis=0)
+    raw = model.predict([99, 5, 99], [7, 99, 99], clip=False)
+    np.testing.assert_allclose(raw, [table[:, 7].mean(), table[5].mean(), table.mean()], rtol=1e-5)
+    np.testing.assert_array_equal(model.predict([99], [7]), raw[:1].clip(1, 5))
+    assert np.isnan(model.predict([99, 5], [7, 99], clip=False, fallback=None)).all()
+
+
+def by_hand(member: tm.Factors, items: list[int], stars: list[float]) -> np.ndarray:
+    """A new user's row by scipy: half the squares of the errors and of the penalty."""
+    free, rows = 4, member.items[items].astype(float)
+    average = member.users.mean(axis=0).astype(float)
+    a = np.array(stars) - rows[:, free]  # their entry is held at one
+    design = [rows[:, :free], 3**0.5 * np.eye(free), (0.035 * len(items)) ** 0.5 * np.eye(free)]
+    target = [a, 3**0.5 * average[:free], np.zeros(free)]
+    row, _ = nnls(np.vstack(design), np.hstack(target))
+    return np.append(row, 1.0)
+
+
+@pytest.mark.parametrize("given", [{7: 5}, {0: 1, 1: 5, 2: 4, 9: 3, 17: 1, 33: 2}])
+def test_a_new_row_solves_its_problem_in_every_member(
+    model: tm.Model, given: dict[int, float]
+) -> None:
+    person = model.fold_in(given)
+    assert person.model.factors.members == 3
+    for folded, member in zip(person.model.factors.split(), model.factors.split(), strict=True):
+        expected = by_hand(member, list(given), list(given.values()))
+        np.testing.assert_allclose(folded.users[0], expected, atol=1e-4)
+
+
+def test_a_new_person_is_predicted_by_the_mean_of_the_members(model: tm.Model) -> None:
+    given = {0: 1, 1: 5, 2: 4}
+    person, items = model.fold_in(given), list(range(40))
+    alone = [
+        dataclasses.replace(model, scores=member, ranking=None).fold_in(given)
+        for member in model.factors.split()
+    ]
+    raw = {"clip": False, "fallback": None}
+    expected = np.mean([one.predict(items, **raw) for one in alone], axis=0)
+    np.testing.assert_allclose(person.predict(items, **raw), expected, rtol=1e-6)
+    new = model.fold_in_item(given)
+    alone = [
+        dataclasses.replace(model, scores=member, ranking=None).fold_in_item(given)
+        for member in model.factors.split()
+    ]
+    expected = np.mean([one.predict(list(range(70)), **raw) for one in alone], axis=0)
+    np.testing.assert_allclose(new.predict(list(range(70)), **raw), expected, rtol=1e-6)
+
+
+def test_a_new_person_is_recommended_by_the_folded_ranking(model: tm.Model) -> None:
+    assert model.ranking is not None
+    person = model.fold_in({0: 5, 1: 5, 2: 1})
+    few = person.model.ratings
+    assert few is not None
+    factors = foldin.folded(model.ranking, few, "users").factors
+    unrated = np.arange(3, 40)
+    scores = factors.block(np.array([0], np.int32))[0, unrated]
+    assert person.recommend(5)["item"].to_pylist() == unrated[np.argsort(-scores)[:5]].tolist()
+
+
+def test_who_gave_one_rating_is_nearly_average(model: tm.Model) -> None:
+    average = model.factors.users.mean(axis=0)
+    usual = np.linalg.norm(model.factors.users - average, axis=1).mean()
+
+    def off(given: dict[int, float]) -> float:
+        return float(np.linalg.norm(model.fold_in(given).weights - average))
+
+    expected = model.predict(list(range(70)), [7] * 70, clip=False).mean()
+    assert off({7: expected}) < 0.1 * usual  # it tells nothing new
+    for stars in (1, 5):
+        assert 0.1 * usual < off({7: stars}) < off(dict.fromkeys(range(5, 15), stars))
+
+
+def test_a_comparison_judges_the_catalogue_by_what_is_recommended() -> None:
+    train, test = split = tm.holdout(planted())
+    results = tm.cross_validate([METHOD], planted(), [split], catalogue=True)
+    model = METHOD.fit(train)
+    liked: dict[int, set[int]] = {}
+    for row in test.to_table().to_pylist():
+        if row["rating"] >= 4:
+            liked.setdefault(row["user"], set()).add(row["item"])
+    hits = [
+        len(items & set(model.recommend(user, 10)["item"].to_pylist()))
+        for user, items in liked.items()
+    ]
+    found = results.values("ANMF", "catalogue_precision_at_10")
+    assert found[0] == pytest.approx(np.mean(hits) / 10)
+
+
+# Updates
+
+
+def test_an_update_goes_on_in_every_member() -> None:
+    split = tm.holdout(planted())
+    before = tm.ANMF(3, members=3, steps=8).fit(split.train)
+    after = before.update(split.test, steps=4)
+    assert after.factors.members == 3
+    assert after.ranking is not None
+    assert after.ranking.factors.members == 2
+    assert judged(after, split.test) < judged(before, split.test) - 0.05
+    assert [step.number for step in after.history] == list(range(1, 3 * 8 + 3 * 4 + 1))
+    both = after.ratings
+    assert both is not None
+    phases = [dataclasses.replace(before.phases[0], steps=4)]
+    for old, new in zip(before.factors.split(), after.factors.split(), strict=True):
+        recipe = tm.ANLS(3, phases, offsets=True)
+        warm = recipe.fit(both, start=(old.users, old.items)).factors
+        np.testing.assert_array_equal(new.users, warm.users)
+        np.testing.assert_array_equal(new.items, warm.items)
+
+
+def test_an_update_takes_new_people_and_keeps_the_errors() -> None:
+    before = METHOD.fit(RATINGS)
+    new = tm.Ratings.from_arrays([70, 70, 5], [0, 40, 0], [5, 4, 1], scale=(1, 5))
+    after = before.update(new, steps=2)
+    assert (len(after.users.ids), len(after.items.ids)) == (71, 41)
+    assert before.noise is not None
+    assert after.noise is not None
+    np.testing.assert_array_equal(after.noise.users, [*before.noise.users, 0.0])
+    np.testing.assert_array_equal(after.noise.items, [*before.noise.items, 0.0])
+    assert np.isfinite(after.predict([70, 5], [40, 0], return_std=True)).all()
+    assert len(after.recommend(70, 3)) == 3
+
+
+# The fit
+
+
+def test_history_and_steps_count_from_one() -> None:
+    seen: list[int] = []
+    model = METHOD.fit(RATINGS, on_step=lambda step, session: seen.append(step.number))
+    assert METHOD.all_steps == 3 * 8 + 4 + 2 * RANKING_STEPS
+    assert seen == list(range(1, METHOD.all_steps + 1))
+    assert [step.number for step in model.history] == list(range(1, 3 * 8 + 1))
+    for at in range(0, 24, 8):  # each member on its own
+        objectives = [step.objective for step in model.history[at : at + 8]]
+        assert objectives == sorted(objectives, reverse=True)
+
+
+def test_on_step_ends_the_member_that_is_fitted() -> None:
+    model = METHOD.fit(RATINGS, on_step=lambda step, session: True)
+    assert [step.number for step in model.history] == [1, 2, 3]
+    assert model.factors.members == 3
+
+
+def test_held_out_ratings_end_each_member_at_its_best() -> None:
+    train, held_out = tm.holdout(RATINGS)  # pure noise: the first steps are the best
+    method = tm.ANMF(6, members=2, steps=60, l2=0.1, l2_per_rating=0.0, ranking=0)
+    model = method.fit(train, held_out=held_out, patience=2)
+    assert len(model.history) < 30
+    for seed, member in enumerate(model.factors.split()):
+        recipe = dataclasses.replace(method.recipe((1, 5)), seed=seed)
+        alone = recipe.fit(train, held_out=held_out, patience=2).factors
+        assert same_but_for_the_order(member, alone)
+
+
+@pytest.mark.parametrize("unit", [0.5, 2.0, 25.0])
+def test_the_penalties_follow_the_scale(unit: float) -> None:
+    """Not bit for bit: a penalty on offsets and the start know the unit."""
+    ratings = planted()
+    half = ratings.by_user
+    other = tm.Ratings.from_arrays(
+        half.rows, half.indices, unit * half.values, scale=(unit, 5 * unit)
+    )
+    objective = tm.ANMF().recipe(other.scale).phases[0].objective
+    assert (objective.l2, objective.l2_per_rating) == pytest.approx((3 * unit, 0.035 * unit))
+    errors = [
+        judged(tm.ANMF(3).fit(split.train), split.test)
+        for split in map(tm.holdout, (ratings, other))
+    ]
+    assert errors[1] / unit == pytest.approx(errors[0], rel=0.02)
+
+
+def test_a_scale_below_zero_is_shifted_inside_and_back_outside() -> None:
+    half = RATINGS.by_user
+    zero = tm.Ratings.from_arrays(half.rows, half.indices, half.values - 1)
+    below = tm.Ratings.from_arrays(half.rows, half.indices, half.values - 11)
+    straight = METHOD.fit(zero).predict(half.rows, half.indices, return_std=True)
+    shifted = METHOD.fit(below).predict(half.rows, half.indices, return_std=True)
+    np.testing.assert_allclose(shifted[0] + 10, straight[0], atol=1e-4)
+    np.testing.assert_allclose(shifted[1], straight[1], atol=1e-4)
+
+
+@pytest.mark.parametrize("stars", [[3.0, 3.0, 3.0], [3.0]])
+def test_equal_ratings_and_a_single_one_can_be_learnt(stars: list[float]) -> None:
+    numbers = list(range(len(stars)))
+    model = tm.fit(tm.Ratings.from_arrays(numbers, numbers, stars))
+    prediction, std = model.predict(numbers, numbers, return_std=True)
+    np.testing.assert_allclose(prediction, stars)
+    assert np.isfinite(std).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"members": 0}, "members is 0: it must be a whole number of 1 or more"),
+        ({"members": 2.5}, "members is 2.5: it must be a whole number of 1 or more"),
+        ({"ranking": -1}, "ranking is -1: it must be a whole number of 0 or more"),
+        ({"rank": 0}, "rank is 0: it must be a whole number of 1 or more"),
+        ({"steps": -1}, "steps is -1: it must be a whole number, 0 or more"),
+        ({"l2": -1}, "l2 is -1.0: it must be a number of 0 or more"),
+        ({"seed": -1}, "seed is -1: it must be 0 or more"),
+        ({"seed": "x"}, "seed is 'x': it must be a whole number"),
+    ],
+    ids=str,
+)
+def test_a_parameter_out_of_range_is_named(options: dict, message: str) -> None:
+    with pytest.raises(ParameterError, match=message) as raised:
+        tm.ANMF(**options).fit(RATINGS)
+    assert "\n" not in str(raised.value)
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    method = tm.ANMF(np.int64(3), members=np.int64(3), steps=np.int64(8), ranking=np.int64(2))
+    expected = METHOD.fit(RATINGS).predict(*EVERY)
+    np.testing.assert_array_equal(method.fit(RATINGS).predict(*EVERY), expected)
+
+
+def test_nothing_can_be_learnt_from_nothing() -> None:
+    empty = RATINGS.subset(np.array([], int))
+    with pytest.raises(DataError, match="there are no ratings to learn from"):
+        METHOD.fit(empty)
+    with pytest.raises(DataError, match="there are no ratings to learn from"):
+        tm.fit(empty)
+
+
+# The default
+
+
+@pytest.mark.parametrize(
+    ("count", "rank"), [(400, 2), (1_000_000, 22), (90_000, 15), (9_000_000, 22)]
+)
+def test_the_default_has_more_tastes_for_more_ratings(count: int, rank: int) -> None:
+    class Many:
+        def __len__(self) -> int:
+            return count
+
+    assert averaged.default(Many()) == tm.ANMF(rank)
+
+
+def test_fit_needs_no_choice_of_method() -> None:
+    model = tm.fit(RATINGS, on_step=lambda step, session: step.number == 25)
+    assert model.method == "ANMF"
+    assert model.factors.members == 8
+    assert len(model.history) == 20 + 5 + 6 * 20
+
+
+def test_a_single_member_is_a_model_of_its_own() -> None:
+    model = tm.ANMF(3, members=1, steps=8, ranking=1).fit(RATINGS)
+    alone = METHOD.recipe((1, 5)).fit(RATINGS)
+    np.testing.assert_array_equal(model.factors.users, alone.factors.users)
+    given = foldin.folded(Head(alone.factors, alone.phases), RATINGS, "users").factors
+    again = foldin.folded(Head(model.factors, model.phases), RATINGS, "users").factors
+    np.testing.assert_array_equal(again.users, given.users)
