@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard src/tastemix/engine/native/*)
 
-.PHONY: demo test check format bench docs picture clean
+.PHONY: demo test check format bench bench-peers docs picture clean
 
 demo: $(VENV)/.installed  ## the main job on embedded data
 	$(BIN)/tastemix demo --out demo-output
@@ -27,6 +27,12 @@ bench: $(VENV)/.installed  ## timings: needs TASTEMIX_DATA for MovieLens 1M
 	$(BIN)/python benchmarks/judge.py
 	$(BIN)/python benchmarks/using.py
 	$(BIN)/python benchmarks/loading.py
+
+bench-peers: $(VENV)/.installed  ## beside other libraries, each in .venv-peers/: needs TASTEMIX_DATA
+	$(BIN)/python benchmarks/peers/envs.py
+	for part in fits sixteen judging topn loading footprint cost; do \
+		$(BIN)/python benchmarks/peers/$$part.py || exit 1; \
+	done
 
 docs: $(VENV)/.docs  ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
