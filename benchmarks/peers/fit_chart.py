@@ -78,12 +78,12 @@ def _ends(fit: Fit) -> list[tuple[float, float]]:
 def _scales(axes: Axes, drawn: list[Fit]) -> None:
     seconds, errors = zip(*(end for fit in drawn for end in _ends(fit)), strict=True)
     axes.set_xscale("log")
-    axes.set_xlim(min(seconds) / 1.6, max(seconds) * 1.6)
+    axes.set_xlim(min(seconds) / 1.8, max(seconds) * 1.6)
     room = 0.06 * (max(errors) - min(errors)) + 0.001
     low, high = min(errors) - room, max(errors) + room
     axes.set_ylim(low, high)
     tens = [10.0**power for power in range(-2, 4)]
-    across = [tick for tick in tens if min(seconds) / 1.6 <= tick <= max(seconds) * 1.6]
+    across = [tick for tick in tens if min(seconds) / 1.8 <= tick <= max(seconds) * 1.6]
     up = [step / 100 for step in range(80, 101) if low <= step / 100 <= high]
     for axis, ticks in ((axes.xaxis, across), (axes.yaxis, up)):
         axis.set_major_locator(FixedLocator(ticks))
