@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tastemix as tm
+from tastemix import averaged
 
 CSV = "user,item,rating\n" + "\n".join(
     f"u{user},i{item},{1 + (user * item) % 5}" for user in range(12) for item in range(8)
@@ -55,9 +57,10 @@ def test_train_saves_a_model_that_predicts(ratings: Path, tmp_path: Path) -> Non
 def test_train_needs_no_choice_of_method(ratings: Path, tmp_path: Path) -> None:
     done = tastemix("train", ratings, "-o", tmp_path / "m", "--members", "3", "--seed", "5")
     assert done.returncode == 0, done.stderr
-    assert "ANMF(rank=2, members=3, steps=20, " in done.stdout
+    assert "ANMF(rank=4, members=3, steps=20, " in done.stdout
     model = tm.load(tmp_path / "m")
-    expected = tm.ANMF(2, members=3, seed=5).fit(tm.read(ratings))
+    own = averaged.default(tm.read(ratings))
+    expected = replace(own, members=3, seed=5).fit(tm.read(ratings))
     assert model.method == "ANMF"
     users, items = ["u1", "u2", "nobody"], ["i3", "i0", "i1"]
     found, wanted = (m.predict(users, items, return_std=True) for m in (model, expected))
@@ -225,7 +228,9 @@ def test_compare_lets_anmf_choose_its_rank(ratings: Path) -> None:
     options = ("--methods", "baseline,anmf", "--rank", "7", "--folds", "2")
     rows = cells(tastemix("compare", ratings, *options).stdout, 9)
     assert [row[0] for row in rows] == ["Baseline", "ANMF"]
-    expected = tm.cross_validate([tm.ANMF(2)], tm.read(ratings), 2, catalogue=True).summary()
+    expected = tm.cross_validate(
+        [averaged.default(tm.read(ratings))], tm.read(ratings), 2, catalogue=True
+    ).summary()
     assert rows[1][1] == f"{expected['rmse'][0].as_py():.3f}"
     assert rows[1][7] == f"{expected['catalogue_precision_at_10'][0].as_py():.3f}"
     every = json.loads(tastemix("compare", ratings, "--folds", "2", "--rank", "2", "--json").stdout)

@@ -24,7 +24,7 @@ RANKING_RANK = 62
 RANKING_STEPS = 10
 RANKING_WEIGHT = 0.15
 RANKING_L2_PER_RATING = 0.1
-MOST_RANK = 22
+LEAST_RANK, MOST_RANK = 4, 22
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,14 @@ def _mean(recipe: ANLS, count: int, ratings: Ratings, **options: Any) -> tuple[F
 
 
 def default(ratings: Ratings) -> ANMF:
-    """The method `fit` uses: ANMF, with √ratings / 20 tastes in each member, 2 to 22."""
-    return ANMF(rank=min(max(round(len(ratings) ** 0.5 / 20), 2), MOST_RANK))
+    """The method `fit` uses: ANMF, with √ratings / 20 tastes in each member, 4 to 22.
+
+    Where rows are short λ₂ is smaller, √(ratings a row) / 2.5: it counts for as much as some
+    ratings, and should not outweigh a row's own.
+    """
+    rank = min(max(round(len(ratings) ** 0.5 / 20), LEAST_RANK), MOST_RANK)
+    a_row = 2 * len(ratings) / (len(ratings.users) + len(ratings.items))
+    return ANMF(rank=rank, l2=min(ANMF.l2, round(a_row**0.5 / 2.5, 2)))
 
 
 def fit(ratings: Ratings, **options: Any) -> Model:

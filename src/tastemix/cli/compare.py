@@ -56,9 +56,9 @@ def compare(
     chosen = [choices.method(name) for name in names]
     table = choices.table(ratings, user, item, rating, scale, duplicates)
     own = averaged.default(table)
-    ranks = [own.rank if type(m) is type(own) else rank for m in chosen]
     chosen = [
-        type(m)(rank=r) if hasattr(m, "rank") else m for m, r in zip(chosen, ranks, strict=True)
+        own if type(m) is type(own) else type(m)(rank=rank) if hasattr(m, "rank") else m
+        for m in chosen
     ]
     if not as_json:
         say(str(table))

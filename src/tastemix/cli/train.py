@@ -28,7 +28,7 @@ def train(
     ] = None,
     rank: Annotated[
         int | None,
-        typer.Option(help="Number of tastes (default: 10; anmf: 2 to 22, by the ratings)."),
+        typer.Option(help="Number of tastes (default: 10; anmf: 4 to 22, by the ratings)."),
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps (default: 100; anmf: 20).")] = None,
     prior_steps: Annotated[
@@ -76,7 +76,8 @@ def train(
     say(str(table))
     chosen = replace(_searched(table, budget, seed or 0), seed=seed or 0) if search else named
     if rank is None and isinstance(chosen, averaged.ANMF):
-        chosen = replace(chosen, rank=averaged.default(table).rank)
+        own = averaged.default(table)
+        chosen = replace(chosen, rank=own.rank, l2=own.l2)
     model, seconds = _fitted(chosen, table)
     if compress:
         model = model.compress()
