@@ -831,19 +831,19 @@ HOSTILE_AVERAGE: dict[str, tuple[Spoil, str]] = {
     ),
     "members of another width": (index(members=3), "its members hold different coordinates"),
     "no number of members": (without("members"), "it lacks 'members'"),
-    # the ranking, of two members of rank 4
+    # the ranking, of two members of rank 3
     "ranking members that do not divide": (
-        ranking(members=3),
-        "its rank 8 is no multiple of 3 members",
+        ranking(members=4),
+        "its rank 6 is no multiple of 4 members",
     ),
-    "ranking of no members": (ranking(members=0), "its rank 8 is no multiple of 0 members"),
+    "ranking of no members": (ranking(members=0), "its rank 6 is no multiple of 0 members"),
     "ranking members that hold others": (
         ranking(held={"users": [1], "items": []}),
         r"its members hold different coordinates: \(1,\)",
     ),
     "ranking that holds beyond": (
-        ranking(held={"users": [], "items": [8]}),
-        r"it holds coordinates \(8,\) of 8",
+        ranking(held={"users": [], "items": [6]}),
+        r"it holds coordinates \(6,\) of 6",
     ),
     "eternal ranking": (
         ranking_phase(steps=10**12),
@@ -864,19 +864,19 @@ HOSTILE_AVERAGE: dict[str, tuple[Spoil, str]] = {
         "a table has 0 columns 'ranking'",
     ),
     "ranking of another rank": (
-        columns("users", ranking=vectors([1] * 24, pa.float32(), 6)),
-        "its user vectors have length 6 and its item vectors 8: they must be of one rank",
+        columns("users", ranking=vectors([1] * 32, pa.float32(), 8)),
+        "its user vectors have length 8 and its item vectors 6: they must be of one rank",
     ),
     "nan in the ranking": (
-        columns("items", ranking=vectors([np.nan] + [1] * 31, pa.float32(), 8)),
+        columns("items", ranking=vectors([np.nan] + [1] * 23, pa.float32(), 6)),
         "one vector has entries that are not finite",
     ),
     "missing in the ranking": (
-        columns("users", ranking=vectors([None] + [1] * 31, pa.float32(), 8)),
+        columns("users", ranking=vectors([None] + [1] * 23, pa.float32(), 6)),
         "one user vector is missing or has missing entries",
     ),
     "ranking in 64 bits": (
-        columns("users", ranking=vectors([1.0] * 32, None, 8)),
+        columns("users", ranking=vectors([1.0] * 24, None, 6)),
         "its user vectors are of type 'fixed_s",
     ),
     "ranking of numbers": (columns("users", ranking=FLAT[:4]), "vectors are of type 'float': exp"),
@@ -938,7 +938,7 @@ def test_the_average_to_be_spoiled_is_whole(average: Path) -> None:
     model = tm.load(average)
     assert model.factors.members == 2
     assert model.ranking is not None
-    assert (model.factors.rank, model.ranking.factors.rank) == (6, 8)
+    assert (model.factors.rank, model.ranking.factors.rank) == (6, 6)
     assert model.noise is not None
 
 
