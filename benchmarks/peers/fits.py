@@ -90,7 +90,7 @@ def raced(results: list[dict[str, Any]], files: dict[str, Any], repeats: int) ->
 
 def table(results: list[dict[str, Any]]) -> str:
     """A row per entry."""
-    header = ["", "nonnegative", "seconds", "first", "RMSE", "tuned: seconds", "RMSE", "setting"]
+    header = ["", "nonnegative", "seconds", "first", "RMSE", "tuned: seconds", "RMSE"]
     rows = []
     for found in results:
         name = found["name"] if found["peer"] != "tastemix" else f"**{found['name']}**"
@@ -101,7 +101,7 @@ def table(results: list[dict[str, Any]]) -> str:
         sign = "yes" if found["nonnegative"] else "no"
         row = [name, sign, _seconds(default["seconds"]), _seconds(found["first"])]
         row += [_rmse(default["rmse"]), _seconds(tuned["seconds"]), _rmse(tuned["rmse"])]
-        rows.append([*row, _setting(tuned["setting"])])
+        rows.append(row)
     return pages.table(header, rows)
 
 
@@ -113,8 +113,11 @@ def _rmse(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}".lstrip("0")
 
 
-def _setting(setting: Setting) -> str:
-    return ", ".join(f"{name} {value}" for name, value in setting.items()) or "defaults"
+def _tuned(found: dict[str, Any]) -> str:
+    if "error" in found or found["tuned"] == found["default"]:
+        return ""
+    setting = found["tuned"]["setting"]
+    return "tuned: " + ", ".join(f"{name} {value}" for name, value in setting.items())
 
 
 def _line(found: dict[str, Any]) -> str:
@@ -136,7 +139,11 @@ def main() -> None:
         files = parts(Path(folder))
         results = [measured(entry, files, options.repeats) for entry in chosen]
         races = raced(results, files, 5)
-    notes = [f"- {found['name']}: {found['note']}." for found in results if found["note"]]
+    notes = [
+        f"- {found['name']}: {'; '.join(filter(None, (found['note'], _tuned(found))))}."
+        for found in results
+        if found["note"] or _tuned(found)
+    ]
     text = "\n".join(
         [
             INTRODUCTION.format(threads=isolated.THREADS, repeats=options.repeats),
