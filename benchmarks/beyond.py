@@ -108,6 +108,11 @@ def trials() -> None:
         t.add(f"rank {rank}", t.fitted(ours(rank)))
     t.add("12 steps", t.fitted(ours(steps=12)))
     t.add("40 steps", t.fitted(ours(steps=40)))
+    for tolerance, name in ((1e-2, "10⁻²"), (1e-4, "10⁻⁴")):
+        phase = tm.Phase(OURS, tm.ANMF().steps, tolerance)
+        t.add(
+            f"a row is done at {name} of the best gain", t.fitted(replace(ours(), phases=[phase]))
+        )
     for weight in (1.0, 0.1):
         first = [tm.Phase(replace(OURS, prior=mid, weight=weight), 5)]
         t.add(
@@ -120,6 +125,9 @@ def trials() -> None:
     ranks = (14, 18, 22, 26, 30, 16, 20, 28)
     t.add("members of rank 14 to 30", lambda seed: t.fitted(ours(ranks[seed]))(seed))
     t.add("rank grown 7, 14, 21", lambda seed: grown(t, seed))
+    sparse = t = Trials("finefoods-users6plus")
+    t.add("**ANMF, rank 20**", t.fitted(ours(20)))
+    t.add("λ₂ towards zero", t.fitted(ours(20, centre="zero")))
     small = t = Trials("ml-100k")
     t.add("**ANMF, rank 10**", t.fitted(ours(10)))
     t.add(
@@ -132,7 +140,7 @@ def trials() -> None:
     ):
         t.add(f"Gibbs, 60 samples after 10, {name}", lambda seed, r=ridge: sampled(t, seed, r), 2)
     header = ["trial", *(f"mean of {n}" if n > 1 else "one fit" for n in MEMBERS)]
-    parts = {"MovieLens 1M": large, "MovieLens 100K, rank 10": small}
+    parts = {"MovieLens 1M": large, "Fine Foods": sparse, "MovieLens 100K, rank 10": small}
     text = "\n".join(f"{title}:\n\n{pages.table(header, p.rows)}" for title, p in parts.items())
     write("trials", {title: part.measured for title, part in parts.items()}, text)
     shown = ("**ANMF: offsets, λ₂ towards the average row**", "rank 6", "rank 14", "rank 46")

@@ -21,7 +21,7 @@ import numpy as np
 import generate
 import tastemix as tm
 from tastemix import _native, anls
-from tastemix.engine import CpuEngine
+from tastemix.engine import CpuEngine, Held
 from tastemix.objective import Objective
 
 
@@ -83,6 +83,44 @@ def gram() -> None:
     print(f"{'NumPy matrix product':30} {peak:8.1f}")
 
 
+def waits() -> None:
+    """What a step on MovieLens 1M waits for, in milliseconds of one thread."""
+    folder = os.environ.get("TASTEMIX_DATA")
+    if not folder:
+        print("waits: set TASTEMIX_DATA to the folder of ml-1m.parquet")
+        return
+    train, _ = tm.holdout(tm.read(Path(folder) / "ml-1m.parquet", scale=(1, 5)))
+    own, threads = tm.ANMF(), _native.threads()
+    recipes = {
+        "RNMF(6)": tm.RNMF(6).recipe(train.scale),
+        "ANMF, a member": own.recipe(train.scale),
+        "ANMF, what it recommends by": own.ranking_recipe(train.scale),
+        "PRD(20)": tm.PRD(20).recipe(train.scale),
+    }
+    _native.set_threads(1)
+    print(f"\n{'one thread':30} {'ms':>8} {'1st pass':>9} {'Grams':>7} {'descent':>8}")
+    for name, recipe in recipes.items():
+        start, held = anls.start(train, recipe.rank, 0), Held()
+        if recipe.offsets:
+            start, held = anls.with_offsets(start)
+        session, objective = CpuEngine().open(train, start, held), recipe.phases[0].objective
+
+        def step(tolerance: float, session=session, objective=objective) -> None:
+            session.half_step("items", objective, tolerance)
+            session.half_step("users", objective, tolerance)
+
+        for _ in range(2):
+            step(1e-3)
+        whole = best(lambda step=step: step(1e-3), 6)
+        survey = best(lambda step=step: step(0.99999), 6)  # next to no row is above that
+        own_gram = objective.unknown_weight < 1
+        gram = best(lambda s=session: [s._native.row_grams(side) for side in (0, 1)]) * own_gram
+        rest = max(whole - survey - gram, 0)
+        shares = f"{survey / whole:9.0%} {gram / whole:7.0%} {rest / whole:8.0%}"
+        print(f"{name:30} {whole * 1e3:8.1f} {shares}")
+    _native.set_threads(threads)
+
+
 def scaling(millions: list[float], rank: int = 10) -> None:
     """Time per rating and step as users, items and ratings grow together."""
     print(f"\n{f'one step, rank {rank}':30} {'ns/rating':>10} {'ratio':>6}")
@@ -141,7 +179,7 @@ def importing() -> None:
 
 
 def main() -> None:
-    parts = ("fits", "gram", "scaling", "growth", "importing")
+    parts = ("fits", "gram", "waits", "scaling", "growth", "importing")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", choices=[[], *parts], help=f"of {', '.join(parts)}")
     parser.add_argument("--millions", type=float, default=16, help="ratings of the largest data")
@@ -152,6 +190,8 @@ def main() -> None:
         fits()
     if "gram" in chosen:
         gram()
+    if "waits" in chosen:
+        waits()
     if "scaling" in chosen:
         scaling([1, 4, options.millions])
     if "growth" in chosen:
