@@ -35,6 +35,8 @@ from tastemix.plain_parquet import from_parquet, reason, to_parquet
 INDEX = "model.json"
 FORMAT = "tastemix-model"
 VERSION = 2
+MOST_MISSES = 4
+"""Looks at an index whose table is missing: a save may bring the same set back meanwhile."""
 MOST_INDEX = 16 * 2**20
 """Bytes of the index."""
 
@@ -89,7 +91,7 @@ def read(
 ) -> tuple[dict[str, pa.Table], dict[str, Any]]:
     """Those of the named tables that are there, and what is known about them."""
     home = Path(folder)
-    index = _read_index(home)
+    index, misses = _read_index(home), 0
     while True:
         try:
             tables = {
@@ -99,7 +101,8 @@ def read(
             }
         except FileNotFoundError as error:
             newer = _read_index(home)
-            if newer == index:
+            misses = misses + 1 if newer == index else 0
+            if misses == MOST_MISSES:
                 raise ModelFileError(
                     f"{error.filename} is missing: copy the model's whole folder"
                 ) from None
