@@ -583,6 +583,24 @@ def test_saves_killed_at_any_moment_leave_the_older_model_or_the_newer(
     has_nothing_left_over(tmp_path)
 
 
+def test_a_set_that_goes_and_comes_back_between_two_looks_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two savers of two models in turns may bring back the very index that a reader holds."""
+    OLDER.save(tmp_path / "m")
+    read, looks = store._read_table, []
+
+    def gone_at_first(*arguments: Any) -> Any:
+        looks.append(arguments)
+        if len(looks) == 1:
+            raise FileNotFoundError(errno.ENOENT, "gone", "users.parquet")
+        return read(*arguments)
+
+    monkeypatch.setattr(store, "_read_table", gone_at_first)
+    assert is_whole(tmp_path / "m") == "PR"
+    assert len(looks) == 1 + 3
+
+
 def test_two_that_save_at_once_and_one_that_reads_see_whole_models(
     savers: list[Saver], tmp_path: Path
 ) -> None:

@@ -201,7 +201,6 @@ def _check_factors(factors: Factors) -> None:
     for held in factors.held:
         if len(set(held)) < len(held) or not all(r < factors.rank for r in held):
             raise ModelFileError(f"it holds coordinates {reprlib.repr(held)} of {factors.rank}")
-
     if not 1 <= factors.members <= factors.rank or factors.rank % factors.members:
         raise ModelFileError(f"its rank {factors.rank} is no multiple of {factors.members} members")
     width = factors.rank // factors.members
