@@ -20,9 +20,9 @@ import numpy as np
 
 import generate
 import tastemix as tm
-from tastemix import _native, anls
-from tastemix.engine import CpuEngine, Held
-from tastemix.objective import Objective
+from tastemix.engine import CpuEngine, Held, _native
+from tastemix.engine.objective import Objective
+from tastemix.training import loop
 
 
 def best(work: Callable[[], object], repeats: int = 5) -> float:
@@ -71,7 +71,7 @@ def gram() -> None:
     a, b = rng.random((2, 2048, 2048), np.float32)
     print(f"\n{'row Grams, 1 M ratings':30} {'GFLOP/s':>8} {'of NumPy':>9}")
     for rank in (8, 16, 20, 32, 64, 128):
-        session = CpuEngine().open(ratings, anls.start(ratings, rank, 0))
+        session = CpuEngine().open(ratings, loop.start(ratings, rank, 0))
         session._native.set_factor(1, rng.random((len(ratings.items), rank), np.float32))
         matmul, grams = np.inf, np.inf
         for _ in range(3):  # turn by turn, so that a slow moment hits both
@@ -100,9 +100,9 @@ def waits() -> None:
     _native.set_threads(1)
     print(f"\n{'one thread':30} {'ms':>8} {'1st pass':>9} {'Grams':>7} {'descent':>8}")
     for name, recipe in recipes.items():
-        start, held = anls.start(train, recipe.rank, 0), Held()
+        start, held = loop.start(train, recipe.rank, 0), Held()
         if recipe.offsets:
-            start, held = anls.with_offsets(start)
+            start, held = loop.with_offsets(start)
         session, objective = CpuEngine().open(train, start, held), recipe.phases[0].objective
 
         def step(tolerance: float, session=session, objective=objective) -> None:
@@ -128,8 +128,8 @@ def scaling(millions: list[float], rank: int = 10) -> None:
     for size in millions:
         ratings = tm.Ratings.from_arrays(*generate.ml_1m_like(size))
         for name, objective in (("RNMF", Objective(l1=0.2)), ("PRD", Objective(prior="dynamic"))):
-            session = CpuEngine().open(ratings, anls.start(ratings, rank, 0))
-            seconds = [step.seconds for step in anls.run(session, [tm.Phase(objective, 6)])]
+            session = CpuEngine().open(ratings, loop.start(ratings, rank, 0))
+            seconds = [step.seconds for step in loop.run(session, [tm.Phase(objective, 6)])]
             cost = min(seconds[2:]) / len(ratings) * 1e9
             first.setdefault(name, cost)
             label = f"{name}, {size:g} M ratings"
@@ -145,7 +145,7 @@ def growth(millions: float, rank: int = 20) -> None:
         before = resident_bytes()
         most = before
 
-        def watch(step: anls.Step, session: object) -> None:
+        def watch(step: loop.Step, session: object) -> None:
             nonlocal most
             most = max(most, resident_bytes())
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 import tastemix as tm
-from tastemix import anls
 from tastemix.engine import Held, Pair
+from tastemix.training import loop
 
 Floats = NDArray[np.float32]
 AT_ONCE = 100_000  # outer products held at a time
@@ -109,7 +109,7 @@ class Plain:
 def opened(ratings: tm.Ratings, rank: int, seed: int, steps: int) -> Plain:
     """After some steps of the method itself, from where sampling starts."""
     recipe = tm.ANMF(rank=rank, steps=steps).recipe(ratings.scale)
-    start, held = anls.with_offsets(anls.start(ratings, rank, seed))
+    start, held = loop.with_offsets(loop.start(ratings, rank, seed))
     if steps:
         fitted = tm.ANLS(rank, recipe.phases, seed, offsets=True).fit(ratings).factors
         start = Pair(fitted.users, fitted.items)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tastemix import metrics
+from tastemix.evaluation import metrics
 
 PAIRS, USERS, REPEATS = 2_000_000, 70_000, 3
 

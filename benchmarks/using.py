@@ -13,8 +13,8 @@ import numpy as np
 
 import tastemix as tm
 from engine import resident_bytes
-from tastemix import _native
-from tastemix.ratings import Half
+from tastemix.data.ratings import Half
+from tastemix.engine import _native
 
 
 def movielens() -> None:

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import tastemix as tm
-from tastemix import anls
 from tastemix.engine import CpuEngine, Pair, ReferenceEngine, Session
+from tastemix.engine.objective import Objective
 from tastemix.engine.reference import objective_value
 from tastemix.errors import ParameterError
-from tastemix.objective import Objective, Phase
+from tastemix.training import loop
+from tastemix.training.phase import Phase
 from tests.conftest import random_ratings
 
 RATINGS = random_ratings(60, 40, 0.3)
@@ -16,7 +17,7 @@ RATINGS = random_ratings(60, 40, 0.3)
 
 def test_the_start_is_the_same_on_every_machine() -> None:
     """Values of PCG64's raw output, computed once by hand from its first 64-bit words."""
-    users, items = anls.start(RATINGS, 3, seed=0)
+    users, items = loop.start(RATINGS, 3, seed=0)
     words = np.random.PCG64(0).random_raw(2)
     assert users[0, 0] == np.float32(((int(words[0]) >> 41) + 0.5) / 2**23)
     assert users[0, 1] == np.float32(((int(words[1]) >> 41) + 0.5) / 2**23)
@@ -56,7 +57,7 @@ def test_a_phase_sequence_is_a_warm_start() -> None:
 def test_the_callback_sees_every_step_and_may_end_the_run() -> None:
     seen = []
 
-    def watch(step: anls.Step, session: Session) -> bool:
+    def watch(step: loop.Step, session: Session) -> bool:
         seen.append((step.number, session.factors().items.max()))
         return step.number == 3
 

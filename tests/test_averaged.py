@@ -9,13 +9,15 @@ import pytest
 from scipy.optimize import nnls
 
 import tastemix as tm
-from tastemix import averaged, foldin, insight
-from tastemix.averaged import RANKING_STEPS
 from tastemix.engine.base import Held, Pair
 from tastemix.engine.cpu import CpuEngine
+from tastemix.engine.objective import Objective
 from tastemix.errors import DataError, ParameterError
-from tastemix.factors import Head
-from tastemix.objective import Objective, Phase
+from tastemix.methods import anmf
+from tastemix.methods.anmf import RANKING_STEPS
+from tastemix.model import explain, fold_in
+from tastemix.model.factors import Head
+from tastemix.training.phase import Phase
 from tests.conftest import random_ratings
 
 RATINGS = random_ratings(70, 40, 0.3)
@@ -94,7 +96,7 @@ def test_the_members_have_like_tastes_in_like_places() -> None:
     for order in (rng.permutation(2) for _ in range(4)):
         moved = [*order, 2, 3]  # the offsets stay
         other = dataclasses.replace(first, users=first.users[:, moved], items=first.items[:, moved])
-        again = insight.aligned(first, other)
+        again = explain.aligned(first, other)
         np.testing.assert_array_equal(again.users, first.users)
         np.testing.assert_array_equal(again.items, first.items)
 
@@ -249,7 +251,7 @@ def test_a_new_person_is_recommended_by_the_folded_ranking(model: tm.Model) -> N
     person = model.fold_in({0: 5, 1: 5, 2: 1})
     few = person.model.ratings
     assert few is not None
-    factors = foldin.folded(model.ranking, few, "users").factors
+    factors = fold_in.folded(model.ranking, few, "users").factors
     unrated = np.arange(3, 40)
     scores = factors.block(np.array([0], np.int32))[0, unrated]
     assert person.recommend(5)["item"].to_pylist() == unrated[np.argsort(-scores)[:5]].tolist()
@@ -442,13 +444,13 @@ def test_the_default_has_more_tastes_for_more_ratings_and_trusts_short_rows_more
         def __len__(self) -> int:
             return count
 
-    assert averaged.default(Many()) == expected
+    assert anmf.default(Many()) == expected
 
 
 def test_the_default_finds_planted_tastes_in_a_few_hundred_ratings() -> None:
     """Of the page's own example: 259 ratings by 24 people, made of three tastes."""
     ratings = tm.read(Path(__file__).parent.parent / "docs" / "ratings.csv")
-    found = tm.cross_validate([averaged.default(ratings), tm.Baseline()], ratings, 5).summary()
+    found = tm.cross_validate([anmf.default(ratings), tm.Baseline()], ratings, 5).summary()
     rmse = dict(zip(found["method"].to_pylist(), found["rmse"].to_pylist(), strict=True))
     assert rmse["ANMF"] < 0.8
     assert rmse["Baseline"] > 1.2
@@ -465,6 +467,6 @@ def test_a_single_member_is_a_model_of_its_own() -> None:
     model = tm.ANMF(3, members=1, steps=8, ranking=1).fit(RATINGS)
     alone = METHOD.recipe((1, 5)).fit(RATINGS)
     np.testing.assert_array_equal(model.factors.users, alone.factors.users)
-    given = foldin.folded(Head(alone.factors, alone.phases), RATINGS, "users").factors
-    again = foldin.folded(Head(model.factors, model.phases), RATINGS, "users").factors
+    given = fold_in.folded(Head(alone.factors, alone.phases), RATINGS, "users").factors
+    again = fold_in.folded(Head(model.factors, model.phases), RATINGS, "users").factors
     np.testing.assert_array_equal(again.users, given.users)

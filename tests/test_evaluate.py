@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import tastemix as tm
-from tastemix import evaluate
 from tastemix.errors import ParameterError
+from tastemix.evaluation import cross_validation
 from tests.conftest import random_ratings
 
 RATINGS = random_ratings(60, 40, 0.4)
@@ -185,5 +185,5 @@ def test_an_unknown_metric_lists_the_known(results: tm.Results) -> None:
 
 
 def test_a_column_that_does_not_vary_correlates_with_nothing() -> None:
-    table = evaluate.spearman({"auc": np.ones(5), "map": np.arange(5.0)})
+    table = cross_validation.spearman({"auc": np.ones(5), "map": np.arange(5.0)})
     assert np.isnan(table["auc"][1].as_py())

@@ -31,7 +31,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tastemix as tm
-from tastemix import plain_parquet
 from tastemix.errors import (
     ColumnError,
     DataError,
@@ -41,7 +40,8 @@ from tastemix.errors import (
     RatingError,
     TastemixError,
 )
-from tastemix.saved import About
+from tastemix.persistence import parquet as plain_parquet
+from tastemix.persistence.format import About
 
 Spoil = Callable[[Path], object]
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tastemix.data.ids import Ids, encode
 from tastemix.errors import IdError
-from tastemix.ids import Ids, encode
 
 UTC = dt.UTC
 # Three rows of two ids each, the larger one first.

@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 import tastemix as tm
+from tastemix.engine.objective import Objective
 from tastemix.errors import ParameterError
-from tastemix.objective import Objective, Phase
+from tastemix.training.phase import Phase
 from tests.conftest import random_ratings
 
 RATINGS = random_ratings(70, 40, 0.3)

@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.stats import norm, spearmanr
 
 import tastemix as tm
-from tastemix import noise
 from tastemix.errors import ParameterError
+from tastemix.model import uncertainty
 from tests.conftest import random_ratings
 
 USERS, ITEMS = 300, 120
@@ -81,9 +81,9 @@ def test_the_coefficients_make_the_errors_most_likely() -> None:
 
     def loss(b: np.ndarray) -> float:
         likelihood = norm.logpdf(np.sqrt(squared), scale=np.exp(features @ b / 2)).sum()
-        return -likelihood + 0.5 * noise.CAUTION * float(b[1:] @ b[1:])
+        return -likelihood + 0.5 * uncertainty.CAUTION * float(b[1:] @ b[1:])
 
-    found = noise._fitted(features, squared)
+    found = uncertainty._fitted(features, squared)
     best = minimize(loss, np.zeros(7), method="BFGS", options={"gtol": 1e-6})
     np.testing.assert_allclose(found, best.x, atol=1e-4)
     assert loss(found) <= loss(best.x) + 1e-9

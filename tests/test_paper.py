@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import tastemix as tm
+from tastemix.data.splits import Split
 from tastemix.engine import CpuEngine
-from tastemix.objective import Objective
-from tastemix.splits import Split
+from tastemix.engine.objective import Objective
 
 # method, and (RMSE, MAE) as printed; raw predictions, ratings split 80/20, seed 0
 ML_1M = {
@@ -128,11 +128,11 @@ def test_a_rank_beyond_the_data_stays_finite_on_jester(data: Path) -> None:
     "objective", [Objective(), Objective(l1=0.2), Objective(prior=3.0), Objective(prior="dynamic")]
 )
 def test_no_half_step_raises_the_objective_on_ml_1m(objective: Objective, data: Path) -> None:
-    from tastemix import anls
     from tastemix.engine.reference import objective_value
+    from tastemix.training import loop
 
     train = ml_1m(data).train
-    session = CpuEngine().open(train, anls.start(train, 10, 0))
+    session = CpuEngine().open(train, loop.start(train, 10, 0))
     value = objective_value(train, session.factors(), objective)
     for _ in range(6):
         for side in ("items", "users"):

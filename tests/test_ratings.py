@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tastemix as tm
+from tastemix.data.ids import Ids
 from tastemix.errors import DuplicateError, IdError, ParameterError
-from tastemix.ids import Ids
 
 Way = Callable[[pd.DataFrame, Path], tm.Ratings]
 

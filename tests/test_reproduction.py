@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tastemix.evaluation.metrics import rank_score
 from tastemix.experiments import paper
-from tastemix.metrics import rank_score
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reproduction"
 COLUMNS = {

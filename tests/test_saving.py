@@ -25,8 +25,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tastemix as tm
-from tastemix import plain_parquet, saved, store
 from tastemix.errors import ModelFileError
+from tastemix.persistence import folder, format, parquet
 from tests.test_ids import PYTHON_IDS
 
 RATINGS = tm.Ratings.from_arrays(
@@ -168,8 +168,8 @@ def test_what_repeats_much_is_not_taken_for_an_attack(
     model = tm.RNMF(20, l1=1e9, steps=1).fit(ratings)
     assert not model.factors.items.any()
     model.save(tmp_path)
-    monkeypatch.setattr(plain_parquet, "SMALL_TABLE", 0)
-    monkeypatch.setattr(plain_parquet, "MOST_EXPANSION", plain_parquet.MOST_EXPANSION / 4)
+    monkeypatch.setattr(parquet, "SMALL_TABLE", 0)
+    monkeypatch.setattr(parquet, "MOST_EXPANSION", parquet.MOST_EXPANSION / 4)
     assert tm.load(tmp_path).factors.rank == 20
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 800_000
 
@@ -396,7 +396,7 @@ def at_line(count: int, act: Callable[[], object]) -> Callable[..., Any]:
 
     def trace(frame: Any, event: str, _: object) -> Any:
         nonlocal left
-        if frame.f_code.co_filename != store.__file__ or frame.f_code.co_name == "_alone_in":
+        if frame.f_code.co_filename != folder.__file__ or frame.f_code.co_name == "_alone_in":
             return None
         if event == "line":
             left -= 1
@@ -588,7 +588,7 @@ def test_a_set_that_goes_and_comes_back_between_two_looks_is_read(
 ) -> None:
     """Two savers of two models in turns may bring back the very index that a reader holds."""
     OLDER.save(tmp_path / "m")
-    read, looks = store._read_table, []
+    read, looks = folder._read_table, []
 
     def gone_at_first(*arguments: Any) -> Any:
         looks.append(arguments)
@@ -596,7 +596,7 @@ def test_a_set_that_goes_and_comes_back_between_two_looks_is_read(
             raise FileNotFoundError(errno.ENOENT, "gone", "users.parquet")
         return read(*arguments)
 
-    monkeypatch.setattr(store, "_read_table", gone_at_first)
+    monkeypatch.setattr(folder, "_read_table", gone_at_first)
     assert is_whole(tmp_path / "m") == "PR"
     assert len(looks) == 1 + 3
 
@@ -632,7 +632,7 @@ def test_a_save_while_a_model_is_read_gives_the_newer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     OLDER.save(tmp_path)
-    opened = store._open
+    opened = folder._open
     saves = iter([NEWER])
 
     def open_late(path: Path) -> Any:
@@ -641,7 +641,7 @@ def test_a_save_while_a_model_is_read_gives_the_newer(
                 model.save(tmp_path)
         return opened(path)
 
-    monkeypatch.setattr(store, "_open", open_late)
+    monkeypatch.setattr(folder, "_open", open_late)
     assert is_whole(tmp_path) == "RNMF"
 
 
@@ -672,7 +672,7 @@ def test_everything_a_save_writes_reaches_the_disk_before_the_index_names_it(
 
 
 def test_the_limits_are_those_that_are_documented() -> None:
-    assert saved.MOST_STEPS == 10**6
-    assert saved.MOST_RANK == 2**16
-    assert plain_parquet.MOST_EXPANSION == 100
-    assert plain_parquet.SMALL_TABLE == 2**26
+    assert format.MOST_STEPS == 10**6
+    assert format.MOST_RANK == 2**16
+    assert parquet.MOST_EXPANSION == 100
+    assert parquet.SMALL_TABLE == 2**26

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import tastemix as tm
-from tastemix import search, splits
+from tastemix.data import splits
 from tastemix.errors import ParameterError
+from tastemix.evaluation import search
 from tests.conftest import random_ratings
 
 

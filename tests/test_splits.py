@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import tastemix as tm
-from tastemix import splits
+from tastemix.data import splits
 from tastemix.errors import DataError, ParameterError
 from tests.conftest import random_ratings
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tastemix as tm
-from tastemix import topn
-from tastemix.ratings import Half
+from tastemix.data.ratings import Half
+from tastemix.model import topn
 from tests.conftest import random_ratings
 from tests.engine.problems import ISAS, isa
 

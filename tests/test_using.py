@@ -5,8 +5,9 @@ import pyarrow as pa
 import pytest
 
 import tastemix as tm
+from tastemix.engine.objective import Objective
 from tastemix.errors import IdError, ParameterError
-from tastemix.objective import Objective, Phase
+from tastemix.training.phase import Phase
 from tests.conftest import random_ratings
 
 NUMBERS = random_ratings(40, 25, 0.4)

@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 import tastemix as tm
-from tastemix.datasets import demo
+from tastemix.data.datasets import demo
 
 COLOURS = {
     "sweet": "#d1495b",

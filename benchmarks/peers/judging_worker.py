@@ -29,7 +29,7 @@ def best(judge: Callable[[], Any]) -> tuple[float, Any]:
 
 def with_tastemix(truth: Any, prediction: Any, relevant: float) -> Judged:
     """The per-user metrics from the bare pairs; the values are those of `metrics.evaluate`."""
-    from tastemix import metrics
+    from tastemix.evaluation import metrics
 
     users, items = truth.shape
     pairs = np.repeat(np.arange(users), items), truth.ravel(), prediction.ravel()

@@ -13,22 +13,23 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "averaged": ("ANMF", "fit"),
+    "data.ratings": ("Ratings", "read"),
+    "data.splits": ("folds", "holdout", "leave_out", "temporal"),
     "engine.cpu": ("set_threads",),
+    "engine.objective": ("Objective",),
     "errors": ("TastemixError",),
-    "evaluate": ("Results", "cross_validate"),
-    "methods": (
-        *("ANLS", "MIXD", "MIXR", "NMF", "PR", "PRD", "PSVD", "RNMF", "SSVD"),
-        *("Baseline", "Popular", "Random"),
-    ),
-    "factors": ("Factors",),
-    "model": ("Model", "load"),
-    "objective": ("Objective", "Phase"),
-    "ratings": ("Ratings", "read"),
-    "splits": ("folds", "holdout", "leave_out", "temporal"),
+    "evaluation.cross_validation": ("Results", "cross_validate"),
+    "methods.anmf": ("ANMF", "fit"),
+    "methods.baselines": ("Baseline", "Popular", "Random"),
+    "methods.paper": ("MIXD", "MIXR", "NMF", "PR", "PRD", "PSVD", "RNMF", "SSVD"),
+    "methods.recipe": ("ANLS",),
+    "model.factors": ("Factors",),
+    "model.model": ("Model",),
+    "persistence": ("load",),
+    "training.phase": ("Phase",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
-_MODULES = ("datasets", "errors", "metrics")
+_MODULES = {"datasets": "data.datasets", "errors": "errors", "metrics": "evaluation.metrics"}
 
 __all__ = sorted([*_MODULE_OF, *_MODULES])
 
@@ -39,7 +40,7 @@ def __getattr__(name: str) -> Any:
 
         value: Any = version("tastemix")
     elif name in _MODULES:
-        value = import_module(f"tastemix.{name}")
+        value = import_module(f"tastemix.{_MODULES[name]}")
     elif name in _MODULE_OF:
         value = getattr(import_module(f"tastemix.{_MODULE_OF[name]}"), name)
     else:

@@ -16,13 +16,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tastemix import anls, foldin
+from tastemix.data.ratings import Ratings
 from tastemix.engine.base import Held, Matrix, Pair, Session
 from tastemix.engine.cpu import CpuEngine
+from tastemix.engine.objective import Centre, Objective, Prior
 from tastemix.errors import DataError, ParameterError
-from tastemix.factors import Factors
-from tastemix.objective import Centre, Objective, Phase, Prior
-from tastemix.ratings import Ratings
+from tastemix.model import fold_in
+from tastemix.model.factors import Factors
+from tastemix.training import loop
+from tastemix.training.phase import Phase
 
 try:
     from sklearn.base import (  # type: ignore[import-untyped]
@@ -111,13 +113,13 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         size = _rms(ratings.by_user.values)
         objective = self._objective(size)
         seed, hiding_seed = check_random_state(self.random_state).randint(2**31 - 1, size=2)
-        users, items = anls.start(ratings, self.n_components, int(seed))
+        users, items = loop.start(ratings, self.n_components, int(seed))
         # The start follows the unit of X, as l2 does: 100 X takes the steps of X.
         start, held = Pair(users * np.float32(math.sqrt(size)), items), Held()
         if self.offsets:
-            start, held = anls.with_offsets(start)
+            start, held = loop.with_offsets(start)
         session = CpuEngine().open(ratings, start, held)
-        history = anls.run(session, [Phase(objective, self.max_iter)], _settled(self.tol))
+        history = loop.run(session, [Phase(objective, self.max_iter)], _settled(self.tol))
         users, items = session.factors()
 
         self.n_iter_ = len(history)
@@ -219,7 +221,7 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def _rows(self, ratings: Ratings) -> Matrix:
         average, held = self._average, self._held
-        return foldin.rows(ratings, self._items, "users", self._phases, average, held)
+        return fold_in.rows(ratings, self._items, "users", self._phases, average, held)
 
     def _errors(self, ratings: Ratings, rows: Matrix) -> Array:
         half = ratings.by_user
@@ -243,11 +245,11 @@ def _observed(X: Any) -> Any:
     return sp.coo_array((stored.data[known], (stored.row[known], stored.col[known])), X.shape)
 
 
-def _settled(tol: float) -> anls.OnStep:
+def _settled(tol: float) -> loop.OnStep:
     """True once a step gains no more than `tol` times the objective."""
     last = math.inf
 
-    def stop(step: anls.Step, session: Session) -> bool:
+    def stop(step: loop.Step, session: Session) -> bool:
         nonlocal last
         gain, last = last - step.objective, step.objective
         return gain <= tol * step.objective

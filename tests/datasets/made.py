@@ -10,7 +10,7 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-from tastemix.datasets import Counts, Dataset, File
+from tastemix.data.datasets import Counts, Dataset, File
 
 ML_1M_RATINGS = b"1::1193::5::978300760\n1::661::3::978302109\n2::1193::4::978298413\n"
 ML_1M_MOVIES = (

@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 
-from tastemix.datasets.archive import gzip_chunks, read_member
+from tastemix.data.datasets.archive import gzip_chunks, read_member
 from tastemix.errors import DataError
 
 CONTENT = b"some text that is long enough to be worth packing, " * 100

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tastemix as tm
-from tastemix.datasets import demo
-from tastemix.datasets.dishes import DISHES
+from tastemix.data.datasets import demo
+from tastemix.data.datasets.dishes import DISHES
 
 SEEDS = range(5)
 

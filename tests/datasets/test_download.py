@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tastemix import datasets
-from tastemix.datasets import Counts, File, catalogue
-from tastemix.datasets.download import fetched
+from tastemix.data import datasets
+from tastemix.data.datasets import Counts, File, catalogue
+from tastemix.data.datasets.download import fetched
 from tastemix.errors import DataError
 
 from . import made
@@ -98,8 +98,8 @@ def test_a_killed_download_is_resumed(site, cache):
     site.break_after, site.stall = [400_000], threading.Event()
     code = (
         "import sys; from pathlib import Path\n"
-        "from tastemix.datasets import File\n"
-        "from tastemix.datasets.download import fetched\n"
+        "from tastemix.data.datasets import File\n"
+        "from tastemix.data.datasets.download import fetched\n"
         "with fetched(File('a.bin', (sys.argv[1],)), Path(sys.argv[2])): pass\n"
     )
     child = subprocess.Popen([sys.executable, "-c", code, site.url("a.bin"), str(cache)])
@@ -252,8 +252,8 @@ def test_only_the_files_that_are_missing_are_downloaded(cache, tmp_path):
 def test_a_terminal_shows_a_bar_and_a_pipe_nothing(site, cache):
     code = (
         "import sys; from pathlib import Path\n"
-        "from tastemix.datasets import File\n"
-        "from tastemix.datasets.download import fetched\n"
+        "from tastemix.data.datasets import File\n"
+        "from tastemix.data.datasets.download import fetched\n"
         "with fetched(File('a.bin', (sys.argv[1],)), Path(sys.argv[2])): pass\n"
     )
     command = [sys.executable, "-c", code, site.url("a.bin"), str(cache)]

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from tastemix import datasets
-from tastemix.datasets import Counts, catalogue
+from tastemix.data import datasets
+from tastemix.data.datasets import Counts, catalogue
 from tastemix.errors import DataError, RatingError
 
 from . import made

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tastemix import datasets
-from tastemix.datasets import catalogue
+from tastemix.data import datasets
+from tastemix.data.datasets import catalogue
 
 
 @pytest.fixture(autouse=True)

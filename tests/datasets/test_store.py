@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tastemix import datasets
-from tastemix.datasets import Counts, catalogue
+from tastemix.data import datasets
+from tastemix.data.datasets import Counts, catalogue
 from tastemix.errors import ColumnError, DataError, ParameterError
 
 from . import made

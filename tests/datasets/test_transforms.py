@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tastemix as tm
-from tastemix.datasets import at_least, to_stars
+from tastemix.data.datasets import at_least, to_stars
 from tastemix.errors import DataError, ParameterError
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 import tastemix as tm
-from tastemix import _native, anls
-from tastemix.engine import Engine, Held, Pair, Session
-from tastemix.objective import Objective
+from tastemix.engine import Engine, Held, Pair, Session, _native
+from tastemix.engine.objective import Objective
+from tastemix.training import loop
 
 OBJECTIVES = {
     "ignored": Objective(),
@@ -52,7 +52,7 @@ def steps(
     tolerance: float = 1e-3,
 ) -> Session:
     """A session after some steps."""
-    session = engine.open(ratings, start or anls.start(ratings, rank, seed), held)
+    session = engine.open(ratings, start or loop.start(ratings, rank, seed), held)
     for _ in range(count):
         session.half_step("items", objective, tolerance)
         session.half_step("users", objective, tolerance)

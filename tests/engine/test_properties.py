@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tastemix as tm
-from tastemix import anls
 from tastemix.engine import CpuEngine, Pair
+from tastemix.engine.objective import Objective
 from tastemix.engine.reference import objective_value
-from tastemix.objective import Objective
+from tastemix.training import loop
 from tests.conftest import random_ratings
 from tests.engine.problems import ISAS, OBJECTIVES, half_of_squares, isa, steps
 
@@ -32,7 +32,7 @@ def test_no_half_step_raises_its_objective(
     chosen = OBJECTIVES[name]
     rounding = 1e-9 * half_of_squares(ratings)  # float32 cannot fit closer
     with isa(instructions):
-        session = CpuEngine().open(ratings, anls.start(ratings, rank, 0))
+        session = CpuEngine().open(ratings, loop.start(ratings, rank, 0))
         value = objective_value(ratings, session.factors(), chosen)
         for side in ("items", "users") * 4:
             session.half_step(side, chosen, 1e-3)
@@ -55,7 +55,7 @@ def test_a_solved_row_satisfies_the_optimality_conditions(
     if chosen.dynamic:
         return
     with isa(instructions):
-        session = CpuEngine().open(ratings, anls.start(ratings, rank, 0))
+        session = CpuEngine().open(ratings, loop.start(ratings, rank, 0))
         session.half_step("items", chosen, 1e-13, max_updates=2_000)
     W, H = (factor.astype(np.float64) for factor in session.factors())
     w, t = chosen.unknown_weight, chosen.target(ratings.shift)
@@ -73,7 +73,7 @@ def test_a_solved_row_satisfies_the_optimality_conditions(
 
 def test_permuting_users_and_items_permutes_the_factors() -> None:
     ratings = random_ratings(50, 30, 0.3)
-    start = anls.start(ratings, 6, 0)
+    start = loop.start(ratings, 6, 0)
     rng = np.random.default_rng(0)
     users, items = rng.permutation(50), rng.permutation(30)
     half = ratings.by_user

@@ -7,8 +7,8 @@ from scipy.optimize import nnls
 
 import tastemix as tm
 from tastemix.engine import CpuEngine, Engine, Pair, ReferenceEngine
+from tastemix.engine.objective import Objective
 from tastemix.engine.reference import ReferenceSession, RowProblem, row_problem
-from tastemix.objective import Objective
 from tests.conftest import random_ratings
 from tests.engine.problems import ISAS, OBJECTIVES, isa
 

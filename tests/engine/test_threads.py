@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 import tastemix as tm
-from tastemix import _native
-from tastemix.engine import CpuEngine, Pair
-from tastemix.objective import Objective
+from tastemix.engine import CpuEngine, Pair, _native
+from tastemix.engine.objective import Objective
 from tests.conftest import random_ratings
 from tests.engine.problems import ISAS, OBJECTIVES, isa, steps
 
@@ -144,7 +143,7 @@ def test_a_wrong_environment_variable_is_named(variable: str, value: str, messag
 
 @pytest.mark.parametrize("name", ISAS)
 def test_the_instruction_set_can_be_forced(name: str) -> None:
-    program = "import tastemix; tastemix.NMF; print(tastemix._native.current_isa())"
+    program = "import tastemix; tastemix.NMF; print(tastemix.engine._native.current_isa())"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "TASTEMIX_ISA": name},

@@ -19,8 +19,8 @@ from tastemix.experiments import (
     plan,
     reproduce,
 )
-from tastemix.experiments.exhibits import Heat, Lines, Section, Table
 from tastemix.experiments.settings import FACTORISATIONS, NAMED, NINE
+from tastemix.report.exhibits import Heat, Lines, Section, Table
 from tests.conftest import random_ratings
 
 RATINGS = random_ratings(60, 130, 0.6)  # lists longer than ten

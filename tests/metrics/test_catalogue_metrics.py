@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from tastemix import metrics
 from tastemix.errors import ParameterError
-from tastemix.metrics import catalogue
+from tastemix.evaluation import metrics
+from tastemix.evaluation.metrics import catalogue
 
 
 def naive(recommended, held, counts):

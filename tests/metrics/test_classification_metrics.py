@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 
-from tastemix import metrics
 from tastemix.errors import ParameterError
+from tastemix.evaluation import metrics
 
 EVERY = [metrics.precision, metrics.recall, metrics.fallout, metrics.f1, metrics.accuracy]
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tastemix import metrics
 from tastemix.errors import ParameterError
+from tastemix.evaluation import metrics
 
 
 @pytest.fixture

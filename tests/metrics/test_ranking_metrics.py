@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 from sklearn.metrics import roc_curve as sklearn_roc_curve
 
-from tastemix import metrics
 from tastemix.errors import ParameterError
+from tastemix.evaluation import metrics
 
 VECTORS = {
     "ap": metrics.average_precision,

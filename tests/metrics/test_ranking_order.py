@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tastemix import metrics
-from tastemix.metrics.order import order_within
+from tastemix.evaluation import metrics
+from tastemix.evaluation.metrics.order import order_within
 
 SCALE = {"relevant": 4, "scale": (1, 5)}
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tastemix import metrics
 from tastemix.errors import ParameterError
+from tastemix.evaluation import metrics
 
 TRUTH = [5.0, 3.0, 1.0, 4.0]
 PREDICTION = [4.0, 3.5, 3.0, 4.0]  # errors -1, 0.5, 2, 0

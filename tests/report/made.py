@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from tastemix.experiments.exhibits import Heat, Lines, Section, Series, Table
+from tastemix.report.exhibits import Heat, Lines, Section, Series, Table
 
 METRICS = ("RMSE", "MAE", "F1", "Accuracy", "MAP", "AUC", "NDCG", "F1@10", "NDCG@10")
 FACTS = {"command": "tastemix reproduce", "date": "2024-02-29"}

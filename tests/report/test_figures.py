@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from tastemix.experiments.exhibits import Heat, Lines, Series
 from tastemix.report import figures, heatmap, lines
+from tastemix.report.exhibits import Heat, Lines, Series
 from tastemix.report.labels import spread
 from tastemix.report.style import look
 from tests.report.made import HEAT, METRICS, RANKS, STEPS

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tastemix.experiments.exhibits import Lines, Section, Series, Table
 from tastemix.report import write
+from tastemix.report.exhibits import Lines, Section, Series, Table
 from tastemix.report.page import Block, Chapter, html
 from tests.report.made import APART, FACTS, HEAT, HERE, PAPER, RANKS, Element, parsed, sections
 
@@ -205,7 +205,7 @@ sys.meta_path.insert(0, Missing())
 from pathlib import Path
 from tastemix.errors import EngineError
 from tastemix.report import write
-from tastemix.experiments.exhibits import Lines, Section, Series, Table
+from tastemix.report.exhibits import Lines, Section, Series, Table
 chart = Lines("c", "x", "y", [Series("PRD", [1.0, 2.0], [1.0, 2.0])])
 table = Table("t", ("a",), [(1.0,)])
 try:

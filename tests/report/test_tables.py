@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from tastemix.experiments.exhibits import Table
+from tastemix.report.exhibits import Table
 from tastemix.report.markup import Beside, beside_html, put_beside, table_html
 from tastemix.report.numerals import decimals, printed, tick_labels
 from tastemix.report.tables import best, shown, strength, to_csv, to_markdown

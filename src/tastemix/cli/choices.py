@@ -9,9 +9,9 @@ from typing import Annotated, Any, cast
 import typer
 
 from tastemix import methods
-from tastemix.averaged import ANMF
+from tastemix.data.ratings import Duplicates, Ratings, read
 from tastemix.errors import ParameterError
-from tastemix.ratings import Duplicates, Ratings, read
+from tastemix.methods.anmf import ANMF
 
 METHODS = {
     method.__name__.lower(): method

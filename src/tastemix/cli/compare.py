@@ -9,13 +9,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from tastemix import averaged
 from tastemix.cli import choices
 from tastemix.cli.console import err, facts, out, progress, say
-from tastemix.evaluate import HIGHER_IS_WORSE, Results, cross_validate
-from tastemix.experiments import exhibits
+from tastemix.data.ratings import Ratings
+from tastemix.evaluation.cross_validation import HIGHER_IS_WORSE, Results, cross_validate
 from tastemix.experiments.settings import NINE, TITLES
-from tastemix.ratings import Ratings
+from tastemix.methods import anmf
+from tastemix.report import exhibits
 
 DEFAULT = "random,popular,baseline,ssvd,pr,prd,rnmf,mixr,mixd,anmf"
 COLUMNS = {
@@ -55,7 +55,7 @@ def compare(
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     chosen = [choices.method(name) for name in names]
     table = choices.table(ratings, user, item, rating, scale, duplicates)
-    own = averaged.default(table)
+    own = anmf.default(table)
     chosen = [
         own if type(m) is type(own) else type(m)(rank=rank) if hasattr(m, "rank") else m
         for m in chosen

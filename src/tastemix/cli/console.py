@@ -16,8 +16,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperGroup
 
+from tastemix.data.ratings import Ratings
 from tastemix.errors import TastemixError
-from tastemix.ratings import Ratings
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)

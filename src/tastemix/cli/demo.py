@@ -12,7 +12,7 @@ from rich.table import Table
 from tastemix import methods
 from tastemix.cli.compare import LEGEND, judged, report, shown
 from tastemix.cli.console import out, say
-from tastemix.model import Model
+from tastemix.model.model import Model
 
 RANK = 6
 FOLDS = 3
@@ -28,7 +28,7 @@ def demo(
 
     The ratings were made from six tastes; watch them being found again.
     """
-    from tastemix.datasets import demo as dishes
+    from tastemix.data.datasets import demo as dishes
 
     ratings = dishes.ratings()
     say(f"[bold]1. Ratings of dishes.[/] {ratings}")

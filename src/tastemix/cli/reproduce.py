@@ -9,9 +9,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from tastemix import datasets as known_datasets
 from tastemix.cli import choices
 from tastemix.cli.console import facts, out, progress, say
+from tastemix.data import datasets as known_datasets
 from tastemix.experiments import EXPERIMENTS, FULL, QUICK, Context, plan
 from tastemix.experiments import reproduce as run_experiments
 from tastemix.experiments.runs import Run

@@ -11,13 +11,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from tastemix import averaged
-from tastemix import search as searching
 from tastemix.cli import choices
 from tastemix.cli.console import out, progress, say
+from tastemix.data.ratings import Ratings
 from tastemix.errors import ParameterError
-from tastemix.model import Model
-from tastemix.ratings import Ratings
+from tastemix.evaluation import search as searching
+from tastemix.methods import anmf
+from tastemix.model.model import Model
 
 
 def train(
@@ -70,13 +70,13 @@ def train(
     if search and given:
         raise ParameterError(f"--search chooses --{min(given)} itself: leave one of them out")
     named = choices.method(method or "anmf", **options, seed=seed)
-    if compress and (search or not isinstance(named, averaged.ANMF)):
+    if compress and (search or not isinstance(named, anmf.ANMF)):
         raise ParameterError("--compress makes one model of several: it goes with --method anmf")
     table = choices.table(ratings, user, item, rating, scale, duplicates)
     say(str(table))
     chosen = replace(_searched(table, budget, seed or 0), seed=seed or 0) if search else named
-    if rank is None and isinstance(chosen, averaged.ANMF):
-        own = averaged.default(table)
+    if rank is None and isinstance(chosen, anmf.ANMF):
+        own = anmf.default(table)
         chosen = replace(chosen, rank=own.rank, l2=own.l2)
     model, seconds = _fitted(chosen, table)
     if compress:
@@ -119,7 +119,7 @@ def _fitted(method: Any, ratings: Ratings) -> tuple[Model, float]:
     began = time.perf_counter()
     if not hasattr(method, "recipe"):
         return method.fit(ratings), time.perf_counter() - began
-    if isinstance(method, averaged.ANMF):
+    if isinstance(method, anmf.ANMF):
         steps = method.all_steps
     else:
         steps = sum(phase.steps for phase in method.recipe(ratings.scale).phases)

@@ -11,12 +11,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from tastemix import metrics
 from tastemix.cli import choices
 from tastemix.cli.console import out, say
+from tastemix.data.ids import Ids
 from tastemix.errors import ParameterError
-from tastemix.ids import Ids
-from tastemix.model import load
+from tastemix.evaluation import metrics
+from tastemix.persistence import load
 
 Saved = Annotated[Path, typer.Argument(help="A model saved by train.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]

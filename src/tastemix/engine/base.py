@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tastemix.objective import Objective
-from tastemix.ratings import Ratings
+from tastemix.data.ratings import Ratings
+from tastemix.engine.objective import Objective
 
 Side = Literal["users", "items"]
 Matrix = NDArray[np.float32]

@@ -6,11 +6,11 @@ import os
 
 import numpy as np
 
-from tastemix import _native
+from tastemix.data.ratings import Ratings
+from tastemix.engine import _native
 from tastemix.engine.base import Held, Pair, Side, StepReport, update_bound
+from tastemix.engine.objective import Objective
 from tastemix.errors import EngineError, ParameterError
-from tastemix.objective import Objective
-from tastemix.ratings import Ratings
 
 _SIDES: dict[Side, int] = {"users": 0, "items": 1}
 

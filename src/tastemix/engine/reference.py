@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tastemix.data.ratings import Half, Ratings
 from tastemix.engine.base import Held, Pair, Side, StepReport, update_bound
-from tastemix.objective import Objective
-from tastemix.ratings import Half, Ratings
+from tastemix.engine.objective import Objective
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

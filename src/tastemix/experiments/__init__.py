@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
+from tastemix.data.ratings import Ratings
 from tastemix.errors import ParameterError
-from tastemix.evaluate import Judge
+from tastemix.evaluation.cross_validation import Judge
 from tastemix.experiments import (
     comparison,
     convergence,
@@ -19,10 +20,9 @@ from tastemix.experiments import (
     sensitivity,
 )
 from tastemix.experiments.context import Context
-from tastemix.experiments.exhibits import Section
 from tastemix.experiments.runs import Log, OnRun, Run, execute
 from tastemix.experiments.settings import FULL, QUICK, Settings
-from tastemix.ratings import Ratings
+from tastemix.report.exhibits import Section
 
 EXPERIMENTS: dict[str, ModuleType] = {
     module.NAME: module

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tastemix import methods as m
-from tastemix.evaluate import HIGHER_IS_WORSE
+from tastemix.evaluation.cross_validation import HIGHER_IS_WORSE
 from tastemix.experiments import paper
 from tastemix.experiments.context import Context, Records
-from tastemix.experiments.exhibits import Exhibit, Section, Table
 from tastemix.experiments.runs import Run, means
 from tastemix.experiments.settings import FACTORISATIONS, NAMED, NINE, RANDOM, SVDS, TITLES
+from tastemix.report.exhibits import Exhibit, Section, Table
 
 NAME = "comparison"
 TITLE = "The comparison"

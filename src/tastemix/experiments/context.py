@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from tastemix.experiments.exhibits import Section
+from tastemix.data.ratings import Ratings
 from tastemix.experiments.runs import Record, Run
 from tastemix.experiments.settings import Settings, sweep
-from tastemix.ratings import Ratings
+from tastemix.report.exhibits import Section
 
 Records = Mapping[Run, Record]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tastemix.experiments.context import Context, Records, best_rank
-from tastemix.experiments.exhibits import Lines, Section, Series
 from tastemix.experiments.runs import Run
 from tastemix.experiments.settings import FACTORISATIONS
+from tastemix.report.exhibits import Lines, Section, Series
 
 NAME = "convergence"
 TITLE = "RankScore against steps"

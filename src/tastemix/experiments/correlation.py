@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tastemix.evaluate import spearman
+from tastemix.evaluation.cross_validation import spearman
 from tastemix.experiments import paper
 from tastemix.experiments.context import Context, Records
-from tastemix.experiments.exhibits import Exhibit, Heat, Section, Table
 from tastemix.experiments.runs import LAST, Run
 from tastemix.experiments.settings import NINE, TITLES
+from tastemix.report.exhibits import Exhibit, Heat, Section, Table
 
 NAME = "correlation"
 TITLE = "How the metrics agree"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tastemix.experiments import paper
 from tastemix.experiments.context import Context, Records
-from tastemix.experiments.exhibits import Section, Table
 from tastemix.experiments.runs import Run
+from tastemix.report.exhibits import Section, Table
 
 NAME = "facts"
 TITLE = "The data set"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tastemix.experiments.context import Context, Records
-from tastemix.experiments.exhibits import Lines, Section, Series
 from tastemix.experiments.runs import Run
 from tastemix.experiments.settings import NAMED
+from tastemix.report.exhibits import Lines, Section, Series
 
 NAME = "folds"
 TITLE = "RankScore against rank for 3 to 6 folds"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tastemix.experiments.context import Context, Records
-from tastemix.experiments.exhibits import Lines, Section, Series, Table
 from tastemix.experiments.runs import Run
 from tastemix.experiments.settings import run_of
+from tastemix.report.exhibits import Lines, Section, Series, Table
 
 NAME = "largest"
 TITLE = "The largest prediction"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tastemix.experiments import paper
 from tastemix.experiments.context import Context, Records, best_rank
-from tastemix.experiments.exhibits import Lines, Section, Series, Table
 from tastemix.experiments.runs import Run
 from tastemix.experiments.settings import FACTORISATIONS, SVDS
+from tastemix.report.exhibits import Lines, Section, Series, Table
 
 NAME = "ranks"
 TITLE = "RankScore against rank"

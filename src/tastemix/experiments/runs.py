@@ -19,13 +19,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tastemix import anls, splits
+from tastemix.data import splits
+from tastemix.data.ratings import Ratings
 from tastemix.engine.base import Session
 from tastemix.errors import DataError
-from tastemix.evaluate import Judge
-from tastemix.factors import Factors, Scores
+from tastemix.evaluation.cross_validation import Judge
 from tastemix.methods import Method
-from tastemix.ratings import Ratings
+from tastemix.model.factors import Factors, Scores
+from tastemix.training import loop
 
 LAST = 0
 """The step number under which a method without steps is judged."""
@@ -153,7 +154,7 @@ def _record(run: Run, split: splits.Split, judge: Judge) -> Record:
             predicted = scores.pairs(half.rows, half.indices)
             judged[step] = judge(scores, split.train, split.test, predicted)
 
-    def watch(step: anls.Step, session: Session) -> None:
+    def watch(step: loop.Step, session: Session) -> None:
         if step.number in run.checkpoints:
             look(step.number, Factors(*session.factors(), shift=split.train.shift))
 
@@ -166,7 +167,7 @@ def _record(run: Run, split: splits.Split, judge: Judge) -> Record:
     return Record(judged, seconds)
 
 
-def _fit(method: Method, ratings: Ratings, watch: anls.OnStep | None) -> Any:
+def _fit(method: Method, ratings: Ratings, watch: loop.OnStep | None) -> Any:
     if watch is None or not hasattr(method, "recipe"):
         return method.fit(ratings)
     return method.fit(ratings, on_step=watch)  # type: ignore[call-arg]

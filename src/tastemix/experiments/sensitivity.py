@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tastemix.evaluate import HIGHER_IS_WORSE
+from tastemix.evaluation.cross_validation import HIGHER_IS_WORSE
 from tastemix.experiments.context import Context, Records, best_rank
-from tastemix.experiments.exhibits import Lines, Section, Series
 from tastemix.experiments.runs import Run
 from tastemix.experiments.settings import NINE, TITLES
+from tastemix.report.exhibits import Lines, Section, Series
 
 NAME = "sensitivity"
 TITLE = "Metrics against rank and steps"

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tastemix.errors import EngineError
-from tastemix.experiments.exhibits import Exhibit, Section, Table
+from tastemix.report.exhibits import Exhibit, Section, Table
 from tastemix.report.markup import Beside, beside_html, put_beside, table_html
 from tastemix.report.page import Block, Chapter, chart_html, html
 from tastemix.report.tables import to_csv, to_markdown

@@ -12,8 +12,8 @@ from matplotlib import style
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from tastemix.experiments.exhibits import Heat, Lines
 from tastemix.report import heatmap, lines
+from tastemix.report.exhibits import Heat, Lines
 
 Chart = Lines | Heat
 PNG_DPI = 240

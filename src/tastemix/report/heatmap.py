@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from tastemix.experiments.exhibits import Heat
 from tastemix.report.canvas import NORMAL, SMALL, WIDTH, Canvas, short, text_width
+from tastemix.report.exhibits import Heat
 from tastemix.report.numerals import printed
 from tastemix.report.style import INK, PAPER, contrast, heat
 

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
-from tastemix.experiments.exhibits import Lines, Series
 from tastemix.report.canvas import NORMAL, SMALL, WIDTH, Canvas, short, text_width
+from tastemix.report.exhibits import Lines, Series
 from tastemix.report.labels import spread
 from tastemix.report.numerals import tick_labels
 from tastemix.report.style import GRID, MUTED, PAPER, RULE, ink, look

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from tastemix.experiments.exhibits import Exhibit, Table
+from tastemix.report.exhibits import Exhibit, Table
 from tastemix.report.style import KNOWN
 from tastemix.report.tables import aligned_right, best, figure, is_difference, shown, strength
 

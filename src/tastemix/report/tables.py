@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
-from tastemix.experiments.exhibits import Table
+from tastemix.report.exhibits import Table
 from tastemix.report.numerals import NONE, decimals, printed
 
 Cell = tuple[int, int]

@@ -5,7 +5,7 @@
 //   Y  the fixed factor, rows y_j         w  the weight of the unknown ratings
 //   S = Σ_{j∈Ω} y_j y_jᵀ   G = YᵀY        d = λ₂ + λ₂′|Ω|     μ  what λ₂ pulls towards
 //
-// Every row minimises ½xᵀQx − cᵀx over x ≥ 0 with Q = (1−w)S + wG + dI and the c of objective.py.
+// Every row minimises ½xᵀQx − cᵀx over x ≥ 0 with Q = (1−w)S + wG + dI and the c of engine/reference.py.
 #pragma once
 #include <cstdint>
 

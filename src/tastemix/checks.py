@@ -1,0 +1,43 @@
+"""What arguments must be: whole numbers, numbers in a range, seeds."""
+
+from __future__ import annotations
+
+import math
+from operator import index
+from typing import Any
+
+from tastemix.errors import ParameterError
+
+SEEDS = 2**63
+
+
+def whole(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """The value as an int, if it is a whole number from `least` to `most`; True is none."""
+    bounds = f"{least:,} or more" if most is None else f"{least:,} to {most:,}"
+    try:
+        number = index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or not least <= number <= (most or number):
+        raise ParameterError(f"{name} is {value!r}: it must be a whole number, {bounds}")
+    return number
+
+
+def number(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
+    """The value as a float, if it is a finite number from `least` to `most`."""
+    try:
+        found = math.nan if isinstance(value, bool | str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not (math.isfinite(found) and least <= found <= most):
+        ends = [f"{least:g} or more"] * (least > -math.inf) + [f"{most:g} or less"] * (
+            most < math.inf
+        )
+        bounds = f"a number, {' and '.join(ends)}" if ends else "a finite number"
+        raise ParameterError(f"{name} is {value!r}: it must be {bounds}")
+    return found
+
+
+def seed(value: Any) -> int:
+    """The value, if it can seed a random number generator."""
+    return whole("seed", value, least=0, most=SEEDS - 1)

@@ -1,0 +1,75 @@
+"""Named steps from ratings to ratings: what is done to published data before it is used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tastemix.data.ratings import Half, Ratings
+from tastemix.errors import DataError, ParameterError
+
+STARS = (1.0, 5.0)
+
+
+def to_stars(ratings: Ratings) -> Ratings:
+    """Ratings of any scale as whole stars: rint(1 + 4 (r − low)/(high − low)).
+
+    For Jester's −10 to 10 that is rint((r + 10)/5 + 1), which the paper's Jester tables need. A
+    rating half-way between two stars goes to the even one.
+    """
+    low, high = ratings.scale
+    width = (high - low) / 4
+
+    def mapped(half: Half) -> Half:
+        values = np.rint((half.values.astype(np.float64) - low) / width + 1).astype(np.float32)
+        return replace(half, values=_sealed(values))
+
+    return replace(
+        ratings, by_user=mapped(ratings.by_user), by_item=mapped(ratings.by_item), scale=STARS
+    )
+
+
+def at_least(ratings: Ratings, users: int = 5, items: int = 2) -> Ratings:
+    """Only users with `users` ratings or more and items with `items` or more.
+
+    Dropping an item can leave a user with too few, so both are dropped in turns until everyone
+    left has enough: the one largest set that keeps the promise. The rest leave the id space.
+    """
+    for name, least in (("users", users), ("items", items)):
+        if least < 0:
+            raise ParameterError(f"{name} is {least}: it must be 0 or more")
+    user, item = ratings.by_user.rows, ratings.by_user.indices
+    keep = np.arange(len(ratings))
+    while True:
+        enough = _often(user[keep], users) & _often(item[keep], items)
+        if enough.all():
+            break
+        keep = keep[enough]
+    if len(keep) == 0:
+        raise DataError(
+            f"no rating is left of users with {users} and items with {items} ratings or more: "
+            "ask for less"
+        )
+    return _only(ratings, keep)
+
+
+def _often(numbers: NDArray[np.int32], least: int) -> NDArray[np.bool_]:
+    """Which entries carry a number that occurs at least so many times."""
+    enough: NDArray[np.bool_] = np.bincount(numbers, minlength=1)[numbers] >= least
+    return enough
+
+
+def _only(ratings: Ratings, entries: NDArray[np.intp]) -> Ratings:
+    """These entries over the users and items they speak of."""
+    if ratings.source_row is not None:  # in the order they came, which settles equal times
+        entries = entries[np.argsort(ratings.source_row[entries], kind="stable")]
+    table = ratings.to_table().take(entries)
+    timestamp = None if ratings.timestamp is None else "timestamp"
+    return Ratings.from_table(table, timestamp=timestamp, scale=ratings.scale)
+
+
+def _sealed(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    values.flags.writeable = False
+    return values

@@ -1,0 +1,253 @@
+"""Many methods on many splits, judged by every metric, in one tidy table."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tastemix.data import splits
+from tastemix.data.ratings import Ratings
+from tastemix.errors import ParameterError
+from tastemix.evaluation import metrics
+from tastemix.methods import Method
+from tastemix.model.factors import Scores
+
+HIGHER_IS_WORSE = frozenset({"rmse", "mae", "mse", "nmae", "cmae", "fallout"})
+
+
+@dataclass(frozen=True)
+class Judge:
+    """How predictions for a test part are judged; None is the default of `metrics.evaluate`."""
+
+    relevant: float | None = None
+    predicted: float | None = None
+    at: int = 10
+    raw: bool = False
+    """Judge the bare products, neither clipped to the scale nor replaced for the unknown: the
+    paper's protocol."""
+    catalogue: bool = False
+    """Also judge the best items of the whole catalogue: names start with `catalogue_`."""
+
+    def __call__(
+        self, scores: Scores, train: Ratings, test: Ratings, unclipped: Any
+    ) -> dict[str, float]:
+        """Every metric of unclipped predictions for the test part; errors are those after clipping
+        unless `raw`, ranking always goes by what was not clipped. The catalogue goes by `scores`.
+        """
+        half, scale = test.by_user, test.scale
+        found = metrics.evaluate(
+            half.rows,
+            half.values,
+            unclipped if self.raw else unclipped.clip(*scale),
+            score=unclipped,
+            relevant=self.relevant,
+            predicted=self.predicted,
+            at=self.at,
+            scale=scale,
+        )
+        if self.catalogue:
+            for name, value in self.over_catalogue(scores, train, test).items():
+                found[f"catalogue_{name}"] = value
+        return found
+
+    def over_catalogue(self, scores: Scores, train: Ratings, test: Ratings) -> dict[str, float]:
+        """Precision, recall, NDCG, coverage and popularity of the best unrated items."""
+        liked = metrics.inputs.relevant_from(self.relevant, test.scale)
+        relevant = test.subset(test.by_user.values >= liked).by_user
+        everyone = np.arange(len(train.users), dtype=np.int32)
+        all_items = np.ones(len(train.items), np.uint8)
+        best = scores.best(everyone, train.by_user, all_items, self.at)
+        return metrics.evaluate_catalogue(
+            best, relevant.pointers, relevant.indices, train.by_item.counts
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What `cross_validate` found."""
+
+    table: pa.Table
+    """method, parameters (JSON), fold, metric, value, seconds of the fit; a row per value."""
+    failures: dict[str, str]
+    """Methods that raised, with what they said; they are not in the table."""
+    test_share: float
+    """The mean size of a test part over that of its training part."""
+
+    def methods(self) -> list[str]:
+        """The names of the methods, in the order they were given."""
+        return list(dict.fromkeys(self.table["method"].to_pylist()))
+
+    def values(self, method: str, metric: str) -> NDArray[np.float64]:
+        """One metric of one method, fold by fold."""
+        rows = zip(*(self.table[c].to_pylist() for c in ("method", "metric", "value")), strict=True)
+        found = [value for name, what, value in rows if (name, what) == (method, metric)]
+        if not found:
+            raise ParameterError(
+                f"there is no {metric!r} of {method!r}: methods are {', '.join(self.methods())}; "
+                f"metrics are {', '.join(self._metrics())}"
+            )
+        return np.array(found)
+
+    def summary(self) -> pa.Table:
+        """A row per method: mean and standard deviation of every metric, and of the seconds."""
+        return pa.Table.from_pylist([self._summary_of(method) for method in self.methods()])
+
+    def compare(self, one: str, other: str, metric: str = "rmse") -> dict[str, float]:
+        """The paired difference one − other over the folds: its mean, standard error and p-value.
+
+        The p-value is that of a paired t-test with the variance corrected for folds that share
+        training ratings (Nadeau and Bengio, 2003).
+        """
+        from scipy.stats import t
+
+        difference = self.values(one, metric) - self.values(other, metric)
+        count = len(difference)
+        mean = float(difference.mean())
+        if count < 2:
+            return {"difference": mean, "standard_error": math.nan, "p_value": math.nan}
+        # 1/k for the mean of k splits, and the size of a test part over that of its training part.
+        error = math.sqrt(float(difference.var(ddof=1)) * (1 / count + self.test_share))
+        p = float(mean == 0) if error == 0 else float(2 * t.sf(abs(mean) / error, count - 1))
+        return {"difference": mean, "standard_error": error, "p_value": p}
+
+    def spearman(self) -> pa.Table:
+        """How the metrics agree on the order of all (method, fold): Spearman's ρ, better first."""
+        names = self._metrics()
+        columns = {
+            name: np.concatenate([self.values(m, name) for m in self.methods()]) for name in names
+        }
+        return spearman(columns)
+
+    def _metrics(self) -> list[str]:
+        return list(dict.fromkeys(self.table["metric"].to_pylist()))
+
+    def _summary_of(self, method: str) -> dict[str, Any]:
+        rows = [row for row in self.table.to_pylist() if row["method"] == method]
+        seconds = {row["fold"]: row["seconds"] for row in rows}
+        summary: dict[str, Any] = {
+            "method": method,
+            "seconds": float(np.mean(list(seconds.values()))),
+        }
+        for name in self._metrics():
+            values = [row["value"] for row in rows if row["metric"] == name]
+            summary[name] = float(np.mean(values))
+            summary[f"{name}_std"] = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+        return summary
+
+
+OnProgress = Callable[[int, int, str, float], None]
+"""Called with the fits done, the fits in all, the method and the seconds that are likely left."""
+
+
+def cross_validate(
+    methods: Iterable[Method],
+    ratings: Ratings,
+    folds: int | Iterable[splits.Split] = 5,
+    *,
+    seed: int = 0,
+    relevant: float | None = None,
+    predicted: float | None = None,
+    at: int = 10,
+    raw: bool = False,
+    catalogue: bool = False,
+    on_progress: OnProgress | None = None,
+) -> Results:
+    """Fit every method to every training part and judge it on the test part.
+
+    folds: a number of folds over the ratings, or splits of your own.
+    relevant, predicted, at: as in `metrics.evaluate`. raw, catalogue: as in `Judge`.
+    A method that raises is left out of the table and told in `failures`.
+    """
+    named = _named(list(methods))
+    judge = Judge(relevant, predicted, at, raw, catalogue)
+    own = list(folds) if isinstance(folds, Iterable) else None
+    parts = splits.folds(ratings, index(folds), seed) if own is None else iter(own)  # type: ignore[arg-type]
+    total = len(named) * (len(own) if own is not None else index(folds))  # type: ignore[arg-type]
+    shares = []
+    rows: list[dict[str, Any]] = []
+    failures: dict[str, str] = {}
+    began, done = time.perf_counter(), 0
+    for number, (train, test) in enumerate(parts):
+        shares.append(len(test) / max(len(train), 1))
+        for name, method in named.items():
+            if name not in failures:
+                try:
+                    rows += _judged(name, method, number, train, test, judge)
+                except Exception as error:  # one method must not take the others down
+                    failures[name] = f"{type(error).__name__}: {error}"
+            done += 1
+            if on_progress is not None:
+                left = (time.perf_counter() - began) / done * (total - done)
+                on_progress(done, total, name, left)
+    rows = [row for row in rows if row["method"] not in failures]
+    share = sum(shares) / max(len(shares), 1)
+    return Results(pa.Table.from_pylist(rows, _SCHEMA), failures, share)
+
+
+def spearman(columns: dict[str, NDArray[np.float64]]) -> pa.Table:
+    """Spearman's ρ between columns of metric values, each turned so that larger is better.
+
+    Ties share their mean rank; a column that does not vary correlates with nothing (NaN).
+    """
+    from scipy.stats import rankdata
+
+    ranks = [
+        rankdata(-column if name in HIGHER_IS_WORSE else column) for name, column in columns.items()
+    ]
+    with np.errstate(invalid="ignore"):
+        matrix = np.corrcoef(ranks) if len(ranks) > 1 else np.ones((1, 1))
+    table: dict[str, Any] = {"metric": list(columns)}
+    table.update({name: matrix[:, number] for number, name in enumerate(columns)})
+    return pa.table(table)
+
+
+_SCHEMA = pa.schema(
+    [
+        ("method", pa.string()),
+        ("parameters", pa.string()),
+        ("fold", pa.int32()),
+        ("metric", pa.string()),
+        ("value", pa.float64()),
+        ("seconds", pa.float64()),
+    ]
+)
+
+
+def _named(methods: list[Method]) -> dict[str, Method]:
+    """Methods by a short name, told apart by their parameters where names repeat."""
+    if not methods:
+        raise ParameterError("there is no method to compare: give at least one")
+    short = [type(method).__name__ for method in methods]
+    names = [
+        name if short.count(name) == 1 else str(method)
+        for name, method in zip(short, methods, strict=True)
+    ]
+    for name in names:
+        if names.count(name) > 1:
+            raise ParameterError(f"{name} is given twice: change a parameter or leave one out")
+    return dict(zip(names, methods, strict=True))
+
+
+def _judged(
+    name: str, method: Method, fold: int, train: Ratings, test: Ratings, judge: Judge
+) -> list[dict[str, Any]]:
+    began = time.perf_counter()
+    model = method.fit(train)
+    seconds = time.perf_counter() - began
+    half = test.by_user
+    unclipped = model.predict_numbers(
+        half.rows, half.indices, clip=False, fallback=None if judge.raw else "mean"
+    )
+    about = json.dumps(dict(model.parameters), default=str)
+    common = {"method": name, "parameters": about, "fold": fold, "seconds": seconds}
+    found = judge(model.ordering, train, test, unclipped)
+    return [{**common, "metric": metric, "value": value} for metric, value in found.items()]

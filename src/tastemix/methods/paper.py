@@ -1,0 +1,174 @@
+"""The paper's methods as recipes.
+
+A recipe is data. The factorisations say which phases they are (`recipe`), and one function fits
+them all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tastemix.data.ratings import Ratings, Scale
+from tastemix.engine.objective import Objective
+from tastemix.errors import DataError, ParameterError
+from tastemix.methods.recipe import ANLS, _check_rank, _fit
+from tastemix.model.factors import Factors
+from tastemix.model.model import NOTHING_TO_LEARN, Model
+from tastemix.training import svd
+from tastemix.training.phase import Phase
+
+
+def _check_prior_steps(prior_steps: int, steps: int) -> None:
+    if not 0 <= prior_steps <= steps:
+        raise ParameterError(
+            f"prior_steps is {prior_steps} and steps {steps}: the steps include the prior steps"
+        )
+
+
+@dataclass(frozen=True)
+class NMF:
+    """Least squares on the known ratings alone."""
+
+    rank: int
+    steps: int = 100
+    seed: int = 0
+
+    def recipe(self, scale: Scale) -> ANLS:
+        """Unknown ratings ignored, no penalty."""
+        return ANLS(self.rank, [Phase(Objective(), self.steps)], self.seed)
+
+    fit = _fit
+
+
+@dataclass(frozen=True)
+class RNMF:
+    """NMF with an L1 penalty on both factors."""
+
+    rank: int
+    l1: float = 0.2
+    steps: int = 100
+    seed: int = 0
+
+    def recipe(self, scale: Scale) -> ANLS:
+        """Unknown ratings ignored, λ₁ = l1."""
+        return ANLS(self.rank, [Phase(Objective(l1=self.l1), self.steps)], self.seed)
+
+    fit = _fit
+
+
+@dataclass(frozen=True)
+class PR:
+    """Every unknown rating is given the same value, the middle of the scale if None."""
+
+    rank: int
+    prior: float | None = None
+    weight: float = 1.0
+    steps: int = 100
+    seed: int = 0
+
+    def recipe(self, scale: Scale) -> ANLS:
+        """A static prior."""
+        prior = sum(scale) / 2 if self.prior is None else self.prior
+        objective = Objective(prior=prior, weight=self.weight)
+        return ANLS(self.rank, [Phase(objective, self.steps)], self.seed)
+
+    fit = _fit
+
+
+@dataclass(frozen=True)
+class PRD:
+    """Every unknown rating is given what the factors predict for it, step by step."""
+
+    rank: int
+    weight: float = 1.0
+    steps: int = 100
+    seed: int = 0
+
+    def recipe(self, scale: Scale) -> ANLS:
+        """A dynamic prior."""
+        objective = Objective(prior="dynamic", weight=self.weight)
+        return ANLS(self.rank, [Phase(objective, self.steps)], self.seed)
+
+    fit = _fit
+
+
+@dataclass(frozen=True)
+class MIXR:
+    """PR for the first `prior_steps` steps, then RNMF from there."""
+
+    rank: int
+    prior_steps: int = 20
+    l1: float = 0.2
+    steps: int = 100
+    seed: int = 0
+
+    def recipe(self, scale: Scale) -> ANLS:
+        """A static prior at the middle, then none and λ₁ = l1."""
+        _check_prior_steps(self.prior_steps, self.steps)
+        phases = [
+            Phase(Objective(prior=sum(scale) / 2), self.prior_steps),
+            Phase(Objective(l1=self.l1), self.steps - self.prior_steps),
+        ]
+        return ANLS(self.rank, phases, self.seed)
+
+    fit = _fit
+
+
+@dataclass(frozen=True)
+class MIXD:
+    """PR for the first `prior_steps` steps, then PRD from there."""
+
+    rank: int
+    prior_steps: int = 20
+    steps: int = 100
+    seed: int = 0
+
+    def recipe(self, scale: Scale) -> ANLS:
+        """A static prior at the middle, then a dynamic one."""
+        _check_prior_steps(self.prior_steps, self.steps)
+        phases = [
+            Phase(Objective(prior=sum(scale) / 2), self.prior_steps),
+            Phase(Objective(prior="dynamic"), self.steps - self.prior_steps),
+        ]
+        return ANLS(self.rank, phases, self.seed)
+
+    fit = _fit
+
+
+@dataclass(frozen=True)
+class PSVD:
+    """Truncated SVD with 0 for the unknown ratings."""
+
+    rank: int
+    seed: int = 0
+
+    def fit(self, ratings: Ratings) -> Model:
+        """Fit to ratings."""
+        return _fit_svd(self, ratings, 0.0)
+
+
+@dataclass(frozen=True)
+class SSVD:
+    """Truncated SVD with `shift` for the unknown ratings, the middle of the scale if None."""
+
+    rank: int
+    shift: float | None = None
+    seed: int = 0
+
+    def fit(self, ratings: Ratings) -> Model:
+        """Fit to ratings."""
+        return _fit_svd(self, ratings, ratings.mid if self.shift is None else self.shift)
+
+
+def _fit_svd(method: PSVD | SSVD, ratings: Ratings, shift: float) -> Model:
+    _check_rank(method.rank)
+    most = min(len(ratings.users), len(ratings.items))
+    if method.rank > most:
+        raise ParameterError(
+            f"rank is {method.rank}, but {len(ratings.users):,} users and "
+            f"{len(ratings.items):,} items have an SVD of rank {most} at most"
+        )
+    if len(ratings) == 0:
+        raise DataError(NOTHING_TO_LEARN)
+    factors = svd.truncated(ratings, method.rank, shift, method.seed)
+    return Model.of(method, Factors(*factors, shift=shift), ratings)

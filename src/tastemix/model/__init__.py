@@ -1,0 +1,1 @@
+"""A fitted model: predictions, recommendations and where they come from."""

@@ -1,0 +1,146 @@
+"""Scores for pairs of dense numbers, above all the product of two factors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tastemix.data.ids import Ids, Indices
+from tastemix.data.ratings import Half
+from tastemix.engine import scoring
+from tastemix.engine.base import Held, Matrix
+from tastemix.model.topn import Allowed
+from tastemix.training.phase import Phase
+
+Floats = NDArray[np.float64]
+AT_ONCE = 1 << 18
+"""Ratings widened at a time, which bounds the working memory."""
+
+
+class Scores(Protocol):
+    """A raw prediction for every pair of dense numbers."""
+
+    def pairs(self, user: Indices, item: Indices) -> Floats:
+        """The prediction of each pair."""
+        ...
+
+    def block(self, user: Indices) -> NDArray[Any]:
+        """The predictions of these users for every item."""
+        ...
+
+    def best(self, user: Indices, seen: Half, allowed: Allowed, n: int) -> Indices:
+        """(users, n) items with the highest predictions, of those allowed (by item) and not seen.
+
+        The best first, equal ones by number, −1 where there are no more.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """b_ui = shift + w_u · h_i / members: one product, or the mean of several, side by side."""
+
+    users: Matrix
+    items: Matrix
+    shift: float = 0.0
+    held: Held = Held()
+    """Coordinates that were held at one, so that the other side's entry there is an offset."""
+    members: int = 1
+    """Products whose mean this is; each has rank / members neighbouring coordinates."""
+
+    @staticmethod
+    def mean(members: Sequence[Factors]) -> Factors:
+        """The mean of products of one rank: their coordinates side by side."""
+        first, width = members[0], members[0].rank
+        held = Held(
+            *(
+                tuple(number * width + r for number in range(len(members)) for r in coordinates)
+                for coordinates in first.held
+            )
+        )
+        users = np.hstack([member.users for member in members])
+        items = np.hstack([member.items for member in members])
+        return Factors(users, items, first.shift, held, len(members))
+
+    def split(self) -> list[Factors]:
+        """The members, each by itself."""
+        width = self.rank // self.members
+        held = Held(*(tuple(r for r in coordinates if r < width) for coordinates in self.held))
+        blocks = [slice(at, at + width) for at in range(0, self.rank, width)]
+        users = [np.ascontiguousarray(self.users[:, block]) for block in blocks]
+        items = [np.ascontiguousarray(self.items[:, block]) for block in blocks]
+        return [Factors(u, i, self.shift, held) for u, i in zip(users, items, strict=True)]
+
+    @property
+    def rank(self) -> int:
+        """The length of a row."""
+        return int(self.users.shape[1])
+
+    def pairs(self, user: Indices, item: Indices) -> Floats:
+        """See Scores.pairs."""
+        products = scoring.pair_products(self.users, self.items, user, item)
+        return products / self.members + self.shift
+
+    def pairs_or_average(self, user: Indices, item: Indices) -> Floats:
+        """As `pairs`; −1 is the average row of its side."""
+        if (user >= 0).all() and (item >= 0).all():
+            return self.pairs(user, item)
+        users = np.vstack([self.users, self.users.mean(axis=0)])
+        items = np.vstack([self.items, self.items.mean(axis=0)])
+        rows = [
+            np.where(number < 0, len(factor) - 1, number).astype(np.int32)
+            for number, factor in ((user, users), (item, items))
+        ]
+        return replace(self, users=users, items=items).pairs(rows[0], rows[1])
+
+    def block(self, user: Indices) -> NDArray[Any]:
+        """See Scores.block."""
+        products = self.users[user] @ self.items.T
+        return products / np.float32(self.members) + np.float32(self.shift)
+
+    def best(self, user: Indices, seen: Half, allowed: Allowed, n: int) -> Indices:
+        """See Scores.best."""
+        return scoring.top_items(
+            self.users, self.items, user, seen.pointers, seen.indices, allowed, n
+        )
+
+    def largest(self, at_once: int = 4_000_000) -> float:
+        """The largest prediction over all pairs, a block of users at a time."""
+        blocks = min(-(-len(self.users) * len(self.items) // at_once), len(self.users))
+        everyone = np.arange(len(self.users), dtype=np.int32)
+        return max(float(self.block(some).max()) for some in np.array_split(everyone, blocks))
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """Factors and the phases that made them."""
+
+    factors: Factors
+    phases: tuple[Phase, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """One side of a model: who is in it, and the mean (NaN if none) and number of their ratings."""
+
+    ids: Ids
+    mean: Floats
+    count: NDArray[np.int64]
+
+    @staticmethod
+    def of(ids: Ids, half: Half) -> Population:
+        """The population of one side of the ratings."""
+        mean, counts = np.full(len(ids), np.nan), half.counts
+        bounds = np.searchsorted(half.pointers, np.arange(0, len(half.values), AT_ONCE))
+        for first, last in pairwise([*bounds, len(ids)]):
+            begin, end = half.pointers[first], half.pointers[last]
+            rated = first + np.flatnonzero(counts[first:last])
+            if len(rated):
+                values = half.values[begin:end].astype(np.float64)
+                mean[rated] = np.add.reduceat(values, half.pointers[rated] - begin) / counts[rated]
+        return Population(ids, mean, counts)

@@ -1,0 +1,266 @@
+"""A folder of open files that is replaced as a whole: Parquet tables and the JSON that names them.
+
+Tables are written under names that hold their hash, then `model.json`, which names them, is put in
+place in one move. A reader sees the older set or the newer one, never a mixture; what is left of
+an older set goes afterwards.
+
+What is read may come from anyone. The sums tell damage, not intent: whoever changes a table can
+change its sum too. So only plain files of ours are opened, no column type that runs code to be
+read is accepted, and no table may take far more memory than its file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import math
+import os
+import re
+import reprlib
+import secrets
+import stat
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tastemix.errors import ModelFileError
+from tastemix.persistence.parquet import from_parquet, reason, to_parquet
+
+INDEX = "model.json"
+FORMAT = "tastemix-model"
+VERSION = 2
+MOST_MISSES = 4
+"""Looks at an index whose table is missing: a save may bring the same set back meanwhile."""
+MOST_INDEX = 16 * 2**20
+"""Bytes of the index."""
+
+_TABLE_FILE = re.compile(r"[a-z]+-[0-9a-f]{16}\.parquet")
+_BESIDE_FILE = re.compile(r"tastemix-[0-9a-f]{16}\.tmp")
+_SUM = re.compile(r"[0-9a-f]{64}")
+# All that Arrow, Python and we ourselves say of a table that is none.
+_TABLE_ERRORS = (pa.ArrowException, OSError, ValueError, MemoryError)
+
+
+def write(
+    folder: str | os.PathLike[str], tables: Mapping[str, pa.Table], about: Mapping[str, Any]
+) -> None:
+    """Write the tables and what is known about them as the folder's new content."""
+    home = Path(folder)
+    contents, entries = {}, {}
+    for name, table in tables.items():
+        content = to_parquet(table, name)
+        digest = hashlib.sha256(content).hexdigest()
+        entries[name] = {"file": _file_name(name, digest), "sha256": digest}
+        contents[entries[name]["file"]] = content
+    index = _to_json({"format": FORMAT, "version": VERSION, "tables": entries, **about})
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with _alone_in(home) as handle:
+            keep = older = _tables_in(home)
+            try:
+                for file, content in contents.items():
+                    os.replace(_beside(home, content), home / file)
+                beside = _beside(home, index)
+                os.fsync(handle)
+                keep = older | contents.keys()  # while it is open which of them the index names
+                os.replace(beside, home / INDEX)
+                keep = set(contents)
+                os.fsync(handle)
+            finally:
+                _sweep(home, keep)
+    except ModelFileError:
+        raise
+    except FileExistsError:
+        raise ModelFileError(
+            f"{home} is a file: give the path of a new folder or of an older model"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ModelFileError(
+            f"{home} cannot be written ({reason(error)}): see to that or save to another folder"
+        ) from None
+
+
+def read(
+    folder: str | os.PathLike[str], names: Collection[str]
+) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+    """Those of the named tables that are there, and what is known about them."""
+    home = Path(folder)
+    index, misses = _read_index(home), 0
+    while True:
+        try:
+            tables = {
+                name: _read_table(home, name, entry)
+                for name, entry in index["tables"].items()
+                if name in names
+            }
+        except FileNotFoundError as error:
+            newer = _read_index(home)
+            misses = misses + 1 if newer == index else 0
+            if misses == MOST_MISSES:
+                raise ModelFileError(
+                    f"{error.filename} is missing: copy the model's whole folder"
+                ) from None
+            index = newer  # A save came between, and took the older tables away.
+        else:
+            return tables, index
+
+
+def _read_index(home: Path) -> dict[str, Any]:
+    """The index of a model of this version."""
+    path = home / INDEX
+    try:
+        index = _parsed(path)
+    except FileNotFoundError:
+        raise ModelFileError(f"{home} is no saved model: it has no {INDEX}") from None
+    except NotADirectoryError:
+        raise ModelFileError(f"{home} is a file: a saved model is a folder") from None
+    except ModelFileError:
+        raise
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f"{path} cannot be read: {reason(error)}") from None
+    version = index.get("version")
+    if type(version) is not int or version != VERSION:
+        raise ModelFileError(
+            f"{home} has format version {reprlib.repr(version)}, this release reads {VERSION}: "
+            "use the release that wrote it or save it again"
+        )
+    if not isinstance(index.get("tables"), dict):
+        raise ModelFileError(f"{path} names no tables")
+    return index
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    """The index of a model of any version."""
+    with _open(path) as file:
+        content = file.read(MOST_INDEX + 1)
+    if len(content) > MOST_INDEX:
+        raise ModelFileError(f"{path} is larger than any model's: it is not ours")
+    try:
+        index = json.loads(
+            content.decode(),
+            object_pairs_hook=_without_repeats,
+            parse_float=_finite,
+            parse_constant=_finite,
+        )
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{path} is no JSON: {reason(error)}") from None
+    if not isinstance(index, dict) or index.get("format") != FORMAT:
+        raise ModelFileError(f"{path} does not describe a tastemix model")
+    return index
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("a name is given twice")
+    return record
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{reprlib.repr(text)} is no finite number")
+    return value
+
+
+def _to_json(index: Mapping[str, Any]) -> bytes:
+    try:
+        content = json.dumps(index, indent=2, allow_nan=False, default=_plain).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"the model cannot be described in JSON: {reason(error)}") from None
+    if len(content) > MOST_INDEX:
+        raise ModelFileError(
+            f"the model takes {len(content):,} bytes to describe, more than the "
+            f"{MOST_INDEX:,} that are read: shorten its parameters or its history"
+        )
+    return content
+
+
+def _plain(value: Any) -> Any:
+    """What NumPy has as Python has it."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"it holds a {type(value).__name__}")
+
+
+def _read_table(home: Path, name: str, entry: Any) -> pa.Table:
+    """A table that the index names, every byte checked against its sum."""
+    entry = entry if isinstance(entry, dict) else {}
+    file, digest = entry.get("file"), str(entry.get("sha256"))
+    if not _SUM.fullmatch(digest) or file != _file_name(name, digest):
+        raise ModelFileError(
+            f"{home / INDEX} names {reprlib.repr(file)} as its {name}: no such file is ours"
+        )
+    path = home / file
+    try:
+        with _open(path) as content:
+            if hashlib.file_digest(content, "sha256").hexdigest() != digest:
+                raise ModelFileError(f"{path} is damaged: its sum is not the one in {INDEX}")
+            return from_parquet(content)
+    except (FileNotFoundError, ModelFileError):
+        raise
+    except _TABLE_ERRORS as error:
+        raise ModelFileError(f"{path} cannot be read as a table: {reason(error)}") from None
+
+
+def _file_name(table: str, digest: str) -> str:
+    return f"{table}-{digest[:16]}.parquet"
+
+
+def _open(path: Path) -> BufferedReader:
+    """A plain file to read: no link to elsewhere, and no pipe to wait at."""
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise ModelFileError(f"{path} is no plain file: copy the model's own files")
+    return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[int]:
+    """One save at a time; a lock goes with the process that holds it."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # Some file systems know no locks.
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield handle
+    finally:
+        with suppress(OSError):  # Closing it is not enough if there was a fork meanwhile.
+            fcntl.flock(handle, fcntl.LOCK_UN)
+        os.close(handle)
+
+
+def _tables_in(home: Path) -> set[str]:
+    """The tables in a folder that is empty, an older model's, or left by a save that was killed."""
+    names = {path.name for path in home.iterdir()}
+    tables = {name for name in names if _TABLE_FILE.fullmatch(name)}
+    if INDEX in names:
+        with suppress(ModelFileError):
+            _parsed(home / INDEX)
+            return tables
+    elif all(name in tables or _BESIDE_FILE.fullmatch(name) for name in names):
+        return tables
+    raise ModelFileError(f"{home} holds other files: give the path of a new folder")
+
+
+def _beside(home: Path, content: Any) -> Path:
+    """A new file in the folder that no one looks for, on the disk when this returns."""
+    path = home / f"tastemix-{secrets.token_hex(8)}.tmp"
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return path
+
+
+def _sweep(home: Path, keep: Collection[str]) -> None:
+    """Remove what saves have left: other tables, and files that did not get their name."""
+    for path in home.iterdir():
+        table = _TABLE_FILE.fullmatch(path.name) and path.name not in keep
+        if table or _BESIDE_FILE.fullmatch(path.name):
+            with suppress(OSError):
+                path.unlink()

@@ -1,0 +1,321 @@
+"""A model as open tables: what is in which column, checked on the way out and on the way in."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import reprlib
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from tastemix.data.ids import Ids
+from tastemix.data.ratings import Ratings, Scale
+from tastemix.engine.base import Held, Matrix
+from tastemix.errors import ModelFileError, ParameterError, TastemixError
+from tastemix.model.factors import Factors, Head, Population
+from tastemix.model.model import Model
+from tastemix.model.uncertainty import COEFFICIENTS, Noise
+from tastemix.persistence import folder
+from tastemix.persistence.record import record
+from tastemix.training.loop import Step
+from tastemix.training.phase import Phase
+
+What = Literal["user", "item"]
+
+MOST_STEPS = 1_000_000
+"""Of a phase: folding in under a dynamic prior takes them all again."""
+MOST_RANK = 2**16
+_LONGEST_REASON = 300  # An id that is at fault may have any length.
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclasses.dataclass(frozen=True)
+class AboutRanking:
+    """What the index says of the vectors that recommendations are ordered by."""
+
+    phases: tuple[Phase, ...]
+    shift: float
+    held: Held
+    members: int
+
+
+@dataclasses.dataclass(frozen=True)
+class About:
+    """What the index says besides the tables; its hints are what is accepted."""
+
+    method: str
+    parameters: dict[str, Any]
+    phases: tuple[Phase, ...]
+    history: tuple[Step, ...]
+    scale: Scale
+    mean: float
+    shift: float
+    held: Held
+    members: int
+    ranking: AboutRanking | None
+    noise: tuple[float, ...] | None
+    """The coefficients; the users' and items' shares are in their tables."""
+    uuids: tuple[What, ...]
+    """Whose ids are UUIDs; their tables hold the 16 bytes of each."""
+    fingerprint: str | None
+    """Of the ratings, where they are saved too."""
+    made_with: dict[str, str]
+
+
+def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) -> None:
+    """Write the model as a folder, over an older one if there is one."""
+    if ratings and model.ratings is None:
+        raise ParameterError("this model came without its ratings: save it with ratings=False")
+    factors = model.factors
+    try:
+        _check(model)
+    except ModelFileError as error:
+        raise ModelFileError(f"this model cannot be saved: {error}") from None
+    kept = model.ratings if ratings else None
+    tables = {f"{what}s": _population_table(model, what) for what in get_args(What)}
+    if kept is not None:
+        tables["ratings"] = _with_plain_ids(kept.to_table(), "user", "item")
+    kinds: dict[What, pa.DataType] = {
+        "user": model.users.ids.values.type,
+        "item": model.items.ids.values.type,
+    }
+    about = About(
+        method=model.method,
+        parameters=dict(model.parameters),
+        phases=model.phases,
+        history=model.history,
+        scale=model.scale,
+        mean=model.mean,
+        shift=factors.shift,
+        held=factors.held,
+        members=factors.members,
+        ranking=None if model.ranking is None else _about_ranking(model.ranking),
+        noise=None if model.noise is None else model.noise.coefficients,
+        uuids=tuple(what for what, kind in kinds.items() if _is_uuid(kind)),
+        fingerprint=None if kept is None else kept.fingerprint,
+        made_with=_versions(),
+    )
+    index = {**dataclasses.asdict(about), "held": about.held._asdict()}
+    if about.ranking is not None:
+        index["ranking"]["held"] = about.ranking.held._asdict()
+    folder.write(path, tables, index)
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """A saved model, everything about it checked."""
+    tables, index = folder.read(path, ("users", "items", "ratings"))
+    fields = {field.name for field in dataclasses.fields(About)}
+    try:
+        about = record(About, {name: index[name] for name in index if name in fields})
+        model = _model(tables, about)
+        _check(model)
+    except TastemixError as error:
+        reason = str(error)[:_LONGEST_REASON]
+        raise ModelFileError(f"{os.fspath(path)} is incomplete or damaged: {reason}") from None
+    return model
+
+
+def _about_ranking(head: Head) -> AboutRanking:
+    f = head.factors
+    return AboutRanking(head.phases, f.shift, f.held, f.members)
+
+
+def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
+    users, items = (_read_population(tables, what, about) for what in get_args(What))
+    vectors = [_vectors(tables, what, "vector") for what in get_args(What)]
+    ranking, noise = None, None
+    if (of := about.ranking) is not None:
+        order = [_vectors(tables, what, "ranking") for what in get_args(What)]
+        factors = Factors(order[0], order[1], of.shift, of.held, of.members)
+        ranking = Head(factors, of.phases)
+    if about.noise is not None:
+        shares = (_column(tables[f"{what}s"], "noise", pa.float64()) for what in get_args(What))
+        noise = Noise(about.noise, *(share.to_numpy() for share in shares))
+    return Model(
+        scores=Factors(vectors[0], vectors[1], about.shift, about.held, about.members),
+        users=users,
+        items=items,
+        scale=about.scale,
+        mean=about.mean,
+        method=about.method,
+        parameters=about.parameters,
+        phases=about.phases,
+        history=about.history,
+        ratings=_read_ratings(tables, users.ids, items.ids, about),
+        ranking=ranking,
+        noise=noise,
+    )
+
+
+def _check(model: Model) -> None:
+    """Refuse what no fit gives."""
+    if not model.method.isidentifier():
+        raise ModelFileError(f"its method is {reprlib.repr(model.method)}: that is no name")
+    low, high = model.scale
+    if not low <= high:
+        raise ModelFileError(f"its scale is {model.scale}: the lower end must come first")
+    if model.ranking is not None and not model.ranking.phases:
+        raise ModelFileError("its ranking has no phases")
+    heads = [Head(model.factors, model.phases), *([model.ranking] if model.ranking else [])]
+    shifts = [head.factors.shift for head in heads]
+    if max(map(abs, (low, high, model.mean, *shifts))) > _LARGEST:
+        raise ModelFileError("its scale, its mean or its shift is beyond any 32-bit float")
+    for head in heads:
+        for phase in head.phases:
+            if phase.steps > MOST_STEPS:
+                raise ModelFileError(f"a phase has {phase.steps:,} steps, more than {MOST_STEPS:,}")
+        _check_factors(head.factors)
+    if model.noise is not None:
+        _check_noise(model.noise)
+    for population in (model.users, model.items):
+        _check_population(population)
+
+
+def _check_factors(factors: Factors) -> None:
+    ranks = [rows.shape[1] for rows in (factors.users, factors.items)]
+    if ranks[0] != ranks[1]:
+        raise ModelFileError(
+            f"its user vectors have length {ranks[0]} and its item vectors {ranks[1]}: "
+            "they must be of one rank"
+        )
+    if not 1 <= factors.rank <= MOST_RANK:
+        raise ModelFileError(f"its rank is {factors.rank:,}: expected 1 to {MOST_RANK:,}")
+    if not (np.isfinite(factors.users).all() and np.isfinite(factors.items).all()):
+        raise ModelFileError("one vector has entries that are not finite")
+    for held in factors.held:
+        if len(set(held)) < len(held) or not all(r < factors.rank for r in held):
+            raise ModelFileError(f"it holds coordinates {reprlib.repr(held)} of {factors.rank}")
+    if not 1 <= factors.members <= factors.rank or factors.rank % factors.members:
+        raise ModelFileError(f"its rank {factors.rank} is no multiple of {factors.members} members")
+    width = factors.rank // factors.members
+    for held in factors.held:
+        if sorted(held) != sorted(
+            {at + r % width for r in held for at in range(0, factors.rank, width)}
+        ):
+            raise ModelFileError(f"its members hold different coordinates: {reprlib.repr(held)}")
+
+
+def _check_noise(noise: Noise) -> None:
+    if len(noise.coefficients) != COEFFICIENTS:
+        raise ModelFileError(
+            f"its noise has {len(noise.coefficients)} coefficients: expected {COEFFICIENTS}"
+        )
+    if not (np.isfinite(noise.users).all() and np.isfinite(noise.items).all()):
+        raise ModelFileError("one share of the noise is not finite")
+
+
+def _check_population(population: Population) -> None:
+    what, rated = population.ids.what, population.count > 0
+    if (population.count < 0).any():
+        raise ModelFileError(f"one {what} has a negative number of ratings")
+    if not np.isfinite(population.mean[rated]).all():
+        raise ModelFileError(f"one {what} has ratings but no finite mean of them")
+    if not np.isnan(population.mean[~rated]).all():
+        raise ModelFileError(f"one {what} has a mean of no ratings")
+
+
+def _population_table(model: Model, what: What) -> pa.Table:
+    side = f"{what}s"
+    population: Population = getattr(model, side)
+    columns = {
+        "id": population.ids.values,
+        "mean": pa.array(population.mean, from_pandas=True),
+        "count": population.count,
+        "vector": _lists(getattr(model.factors, side)),
+    }
+    if model.ranking is not None:
+        columns["ranking"] = _lists(getattr(model.ranking.factors, side))
+    if model.noise is not None:
+        columns["noise"] = getattr(model.noise, side)
+    return _with_plain_ids(pa.table(columns), "id")
+
+
+def _lists(rows: Matrix) -> pa.FixedSizeListArray:
+    return pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
+
+
+def _read_population(tables: Mapping[str, pa.Table], what: What, about: About) -> Population:
+    if f"{what}s" not in tables:
+        raise ModelFileError(f"it has no table of {what}s")
+    table = tables[f"{what}s"]
+    ids = Ids.known(_ids_column(table, "id", uuid=what in about.uuids), what)
+    if len(ids) == 0:
+        raise ModelFileError(f"it has no {what}s")
+    count = _column(table, "count", pa.int64())
+    if count.null_count:
+        raise ModelFileError(f"one {what} has no number of ratings")
+    return Population(ids, _column(table, "mean", pa.float64()).to_numpy(), count.to_numpy())
+
+
+def _vectors(tables: Mapping[str, pa.Table], what: What, name: str) -> Matrix:
+    """A column of vectors as a matrix."""
+    vector = _column(tables[f"{what}s"], name).combine_chunks()
+    if not pa.types.is_fixed_size_list(vector.type) or vector.type.value_type != pa.float32():
+        shown = reprlib.repr(str(vector.type))
+        raise ModelFileError(f"its {what} vectors are of type {shown}: expected lists of floats")
+    entries = vector.flatten()
+    if vector.null_count or entries.null_count:
+        raise ModelFileError(f"one {what} vector is missing or has missing entries")
+    return np.ascontiguousarray(entries.to_numpy().reshape(len(vector), vector.type.list_size))
+
+
+def _read_ratings(
+    tables: Mapping[str, pa.Table], users: Ids, items: Ids, about: About
+) -> Ratings | None:
+    if "ratings" not in tables:
+        return None
+    table = tables["ratings"]
+    timed = "timestamp" in table.column_names
+    return Ratings.over(
+        users,
+        items,
+        _ids_column(table, "user", uuid="user" in about.uuids),
+        _ids_column(table, "item", uuid="item" in about.uuids),
+        _column(table, "rating", pa.float32()),
+        _column(table, "timestamp", pa.int64()) if timed else None,
+        about.scale,
+    )
+
+
+def _column(table: pa.Table, name: str, kind: pa.DataType | None = None) -> pa.ChunkedArray:
+    if table.column_names.count(name) != 1:
+        raise ModelFileError(f"a table has {table.column_names.count(name)} columns {name!r}")
+    column = table[name]
+    if kind is not None and column.type != kind:
+        shown = reprlib.repr(str(column.type))
+        raise ModelFileError(f"the column {name!r} is of type {shown}: expected {kind}")
+    return column
+
+
+def _ids_column(table: pa.Table, name: str, *, uuid: bool) -> pa.ChunkedArray:
+    if not uuid:
+        return _column(table, name)
+    column = _column(table, name, pa.binary(16))
+    return pa.chunked_array(map(pa.uuid().wrap_array, column.chunks), pa.uuid())
+
+
+def _with_plain_ids(table: pa.Table, *names: str) -> pa.Table:
+    """UUIDs as their bytes: a type that is more than its values is not read back from a file."""
+    for name in names:
+        column = table[name]
+        if _is_uuid(column.type):
+            plain = pa.chunked_array([c.storage for c in column.chunks], column.type.storage_type)
+            table = table.set_column(table.column_names.index(name), name, plain)
+        elif isinstance(column.type, pa.BaseExtensionType):
+            raise ModelFileError(
+                f"ids of type {column.type} cannot be saved: convert them to integers or text"
+            )
+    return table
+
+
+def _is_uuid(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "arrow.uuid"
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("tastemix", "numpy", "pyarrow")}

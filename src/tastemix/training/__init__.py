@@ -1,0 +1,1 @@
+"""The one training loop, what it runs and when it ends."""

@@ -1,0 +1,32 @@
+"""A phase of training: an objective for a number of steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import index
+
+from tastemix.engine.objective import Objective
+from tastemix.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Phase:
+    """An objective for a number of steps. A row is done when no coordinate gains ε times the best
+    first gain of all rows; ε is the tolerance.
+    """
+
+    objective: Objective
+    steps: int
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        try:
+            steps = index(self.steps)
+        except TypeError:
+            steps = -1
+        if steps < 0:
+            raise ParameterError(f"steps is {self.steps!r}: it must be a whole number, 0 or more")
+        if not 0 <= self.tolerance < 1:
+            raise ParameterError(
+                f"tolerance is {self.tolerance}: it must be at least 0 and below 1"
+            )
