@@ -278,7 +278,7 @@ def compression() -> None:
         def error(scores: Any, half: Any = half, train: Any = train) -> float:
             return rmse(scores.pairs(half.rows, half.indices).clip(*train.scale) - half.values)
 
-        members = model.factors.split()
+        members = model.factors.parts
         one = float(np.mean([error(member) for member in members]))
         began = time.perf_counter()
         small = model.compress()

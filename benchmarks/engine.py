@@ -20,7 +20,9 @@ import numpy as np
 
 import generate
 import tastemix as tm
-from tastemix.engine import CpuEngine, Held, _native
+from tastemix.engine import CpuEngine, Pair, RandomStart, _native
+from tastemix.engine.base import OTHER, SIDES, Side
+from tastemix.engine.cpu import CpuSession
 from tastemix.engine.objective import Objective
 from tastemix.training import loop
 
@@ -64,6 +66,10 @@ def fits() -> None:
         print(f"{name:30} {seconds:8.2f} {rmse:10.4f} {updates:10.1f}")
 
 
+def row_grams(session: CpuSession, side: Side) -> None:
+    session._movers[side].row_grams(session._rows[OTHER[side]])
+
+
 def gram() -> None:
     """The row-Gram kernel against NumPy's float32 matrix product, k(k+1) operations a rating."""
     ratings = tm.Ratings.from_arrays(*generate.ml_1m_like(1))
@@ -71,12 +77,13 @@ def gram() -> None:
     a, b = rng.random((2, 2048, 2048), np.float32)
     print(f"\n{'row Grams, 1 M ratings':30} {'GFLOP/s':>8} {'of NumPy':>9}")
     for rank in (8, 16, 20, 32, 64, 128):
-        session = CpuEngine().open(ratings, loop.start(ratings, rank, 0))
-        session._native.set_factor(1, rng.random((len(ratings.items), rank), np.float32))
+        start = RandomStart(rank, 0).pair(len(ratings.users), len(ratings.items))
+        items = rng.random((len(ratings.items), rank), np.float32)
+        session = CpuEngine().place(ratings).open(Pair(start.users, items))
         matmul, grams = np.inf, np.inf
         for _ in range(3):  # turn by turn, so that a slow moment hits both
             matmul = min(matmul, best(lambda: a @ b, 2))
-            grams = min(grams, best(lambda session=session: session._native.row_grams(0), 3))
+            grams = min(grams, best(lambda session=session: row_grams(session, "users"), 3))
         peak = 2 * 2048**3 / matmul / 1e9
         rate = len(ratings) * rank * (rank + 1) / grams / 1e9
         print(f"{f'rank {rank}':30} {rate:8.1f} {rate / peak:9.1%}")
@@ -100,10 +107,7 @@ def waits() -> None:
     _native.set_threads(1)
     print(f"\n{'one thread':30} {'ms':>8} {'1st pass':>9} {'Grams':>7} {'descent':>8}")
     for name, recipe in recipes.items():
-        start, held = loop.start(train, recipe.rank, 0), Held()
-        if recipe.offsets:
-            start, held = loop.with_offsets(start)
-        session, objective = CpuEngine().open(train, start, held), recipe.phases[0].objective
+        session, objective = CpuEngine().place(train).open(recipe.start), recipe.phases[0].objective
 
         def step(tolerance: float, session=session, objective=objective) -> None:
             session.half_step("items", objective, tolerance)
@@ -114,7 +118,7 @@ def waits() -> None:
         whole = best(lambda step=step: step(1e-3), 6)
         survey = best(lambda step=step: step(0.99999), 6)  # next to no row is above that
         own_gram = objective.unknown_weight < 1
-        gram = best(lambda s=session: [s._native.row_grams(side) for side in (0, 1)]) * own_gram
+        gram = best(lambda s=session: [row_grams(s, side) for side in SIDES]) * own_gram
         rest = max(whole - survey - gram, 0)
         shares = f"{survey / whole:9.0%} {gram / whole:7.0%} {rest / whole:8.0%}"
         print(f"{name:30} {whole * 1e3:8.1f} {shares}")
@@ -128,7 +132,7 @@ def scaling(millions: list[float], rank: int = 10) -> None:
     for size in millions:
         ratings = tm.Ratings.from_arrays(*generate.ml_1m_like(size))
         for name, objective in (("RNMF", Objective(l1=0.2)), ("PRD", Objective(prior="dynamic"))):
-            session = CpuEngine().open(ratings, loop.start(ratings, rank, 0))
+            session = CpuEngine().place(ratings).open(RandomStart(rank, 0))
             seconds = [step.seconds for step in loop.run(session, [tm.Phase(objective, 6)])]
             cost = min(seconds[2:]) / len(ratings) * 1e9
             first.setdefault(name, cost)

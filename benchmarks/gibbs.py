@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 import tastemix as tm
-from tastemix.engine import Held, Pair
-from tastemix.training import loop
+from tastemix.engine import Held, Pair, RandomStart
 
 Floats = NDArray[np.float32]
 AT_ONCE = 100_000  # outer products held at a time
@@ -109,7 +108,8 @@ class Plain:
 def opened(ratings: tm.Ratings, rank: int, seed: int, steps: int) -> Plain:
     """After some steps of the method itself, from where sampling starts."""
     recipe = tm.ANMF(rank=rank, steps=steps).recipe(ratings.scale)
-    start, held = loop.with_offsets(loop.start(ratings, rank, seed))
+    first = RandomStart(rank, seed, offsets=True)
+    start, held = first.pair(len(ratings.users), len(ratings.items)), first.held
     if steps:
         fitted = tm.ANLS(rank, recipe.phases, seed, offsets=True).fit(ratings).factors
         start = Pair(fitted.users, fitted.items)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tastemix as tm
-from tastemix.engine import CpuEngine, Pair, ReferenceEngine, Session
+from tastemix.engine import CpuEngine, Pair, RandomStart, ReferenceEngine, Session
 from tastemix.engine.objective import Objective
 from tastemix.engine.reference import objective_value
 from tastemix.errors import ParameterError
@@ -17,7 +17,7 @@ RATINGS = random_ratings(60, 40, 0.3)
 
 def test_the_start_is_the_same_on_every_machine() -> None:
     """Values of PCG64's raw output, computed once by hand from its first 64-bit words."""
-    users, items = loop.start(RATINGS, 3, seed=0)
+    users, items = RandomStart(3, seed=0).pair(60, 40)
     words = np.random.PCG64(0).random_raw(2)
     assert users[0, 0] == np.float32(((int(words[0]) >> 41) + 0.5) / 2**23)
     assert users[0, 1] == np.float32(((int(words[1]) >> 41) + 0.5) / 2**23)
@@ -131,25 +131,37 @@ def test_a_wrong_start_is_refused(start: Pair, message: str) -> None:
     [
         (lambda: tm.RNMF(0).fit(RATINGS), "rank is 0: it must be a whole number of 1 or more"),
         (lambda: tm.RNMF(2.5).fit(RATINGS), "rank is 2.5"),
-        (lambda: tm.RNMF(2, l1=-1).fit(RATINGS), "l1 is -1: it must be a number of 0 or more"),
-        (lambda: tm.PR(2, weight=1.5).fit(RATINGS), "weight is 1.5: it must lie between 0 and 1"),
+        (lambda: tm.RNMF(2, l1=-1).fit(RATINGS), "l1 is -1: it must be a number from 0"),
+        (
+            lambda: tm.PR(2, weight=1.5).fit(RATINGS),
+            "weight is 1.5: it must be a number from 0 to 1",
+        ),
         (
             lambda: tm.PR(2, prior=float("nan")).fit(RATINGS),
-            "prior is nan: it must be a number within",
+            "prior is nan: it must be a number from -1e",
         ),
         (
             lambda: tm.NMF(2, steps=-1).fit(RATINGS),
             "steps is -1: it must be a whole number, 0 or more",
         ),
-        (lambda: tm.MIXD(2, prior_steps=9, steps=5).fit(RATINGS), "prior_steps is 9 and steps 5"),
-        (lambda: tm.MIXR(2, prior_steps=9, steps=5).fit(RATINGS), "prior_steps is 9 and steps 5"),
+        (
+            lambda: tm.MIXD(2, prior_steps=9, steps=5).fit(RATINGS),
+            "prior_steps is 9: it must be a whole number from 0 to 5",
+        ),
+        (
+            lambda: tm.MIXR(2, prior_steps=9, steps=5).fit(RATINGS),
+            "prior_steps is 9: it must be a whole number from 0 to 5",
+        ),
         (lambda: tm.NMF(2, steps=2.5).fit(RATINGS), "steps is 2.5: it must be a whole number"),
         (
             lambda: tm.RNMF(2, l1=1e39).fit(RATINGS),
-            "l1 is 1e\\+39: it must be a number of 0 or more",
+            "l1 is 1e\\+39: it must be a number from 0",
         ),
-        (lambda: tm.PR(2, prior=1e25).fit(RATINGS), "prior is 1e\\+25: it must be a number within"),
-        (lambda: tm.NMF(2, seed=-1).fit(RATINGS), "seed is -1: it must be 0 or more"),
+        (
+            lambda: tm.PR(2, prior=1e25).fit(RATINGS),
+            "prior is 1e\\+25: it must be a number from -1e",
+        ),
+        (lambda: tm.NMF(2, seed=-1).fit(RATINGS), "seed is -1: it must be a whole number from 0"),
         (lambda: tm.NMF(2, seed=0.5).fit(RATINGS), "seed is 0.5: it must be a whole number"),
         (lambda: tm.PSVD(2, seed=-1).fit(RATINGS), "seed is -1"),
         (lambda: tm.holdout(RATINGS, seed=-1), "seed is -1"),

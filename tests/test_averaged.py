@@ -68,7 +68,7 @@ def test_the_mean_of_factors_predicts_the_mean_of_their_predictions() -> None:
     np.testing.assert_allclose(mean.pairs(user, item), expected, rtol=1e-12)
     expected = np.mean([member.block(user) for member in members], axis=0)
     np.testing.assert_allclose(mean.block(user), expected, rtol=1e-5)
-    for member, again in zip(members, mean.split(), strict=True):
+    for member, again in zip(members, mean.parts, strict=True):
         np.testing.assert_array_equal(again.users, member.users)
         np.testing.assert_array_equal(again.items, member.items)
         assert (again.shift, again.held, again.members) == (-1.5, held, 1)
@@ -76,7 +76,7 @@ def test_the_mean_of_factors_predicts_the_mean_of_their_predictions() -> None:
 
 def test_the_members_are_fits_of_their_own_seeds(model: tm.Model) -> None:
     recipe = METHOD.recipe((1, 5))
-    members = model.factors.split()
+    members = model.factors.parts
     for seed, member in enumerate(members):
         alone = dataclasses.replace(recipe, seed=seed).fit(RATINGS).factors
         assert same_but_for_the_order(member, alone)
@@ -86,7 +86,7 @@ def test_the_members_are_fits_of_their_own_seeds(model: tm.Model) -> None:
 
 
 def test_the_members_have_like_tastes_in_like_places() -> None:
-    members = tm.ANMF(2, members=4).fit(planted()).factors.split()
+    members = tm.ANMF(2, members=4).fit(planted()).factors.parts
     for other in members[1:]:
         rows = np.vstack([members[0].items[:, :2].T, other.items[:, :2].T])
         like = np.corrcoef(rows)[:2, 2:]
@@ -102,7 +102,7 @@ def test_the_members_have_like_tastes_in_like_places() -> None:
 
 
 def test_a_taste_of_the_average_is_the_mean_of_the_members_tastes(model: tm.Model) -> None:
-    members = model.factors.split()
+    members = model.factors.parts
     for row in model.explain(5, 9).to_pylist()[1:]:
         r = int(row["part"].removeprefix("taste ")) - 1
         users, items = (
@@ -167,14 +167,14 @@ def test_a_seed_decides_every_bit(model: tm.Model) -> None:
     assert again.recommend(7).equals(model.recommend(7))
     assert np.abs(other.predict(*EVERY) - expected[0]).max() > 0.01
     assert not other.recommend(7).equals(model.recommend(7))
-    for ours, theirs in itertools.product(model.factors.split(), other.factors.split()):
+    for ours, theirs in itertools.product(model.factors.parts, other.factors.parts):
         assert not same_but_for_the_order(ours, theirs)
 
 
 def test_the_average_is_better_than_its_members() -> None:
     train, test = tm.holdout(planted())
     model = tm.ANMF(8, members=6, l2=1.0).fit(train)
-    singles = [judged(dataclasses.replace(model, scores=f), test) for f in model.factors.split()]
+    singles = [judged(dataclasses.replace(model, scores=f), test) for f in model.factors.parts]
     assert judged(model, test) < min(singles)
     assert judged(model, test) < judged(tm.Baseline().fit(train), test)
 
@@ -186,11 +186,11 @@ def test_someone_without_ratings_is_average(model: tm.Model) -> None:
     """User 3 and item 4 have none; a row's centre is the average before the last half-step."""
     objective = model.phases[0].objective
     longer = dataclasses.replace(METHOD, steps=60).fit(RATINGS)
-    for member in longer.factors.split():
+    for member in longer.factors.parts:
         for rows, empty in ((member.users, 3), (member.items, 4)):
             others = np.delete(rows, empty, axis=0).mean(axis=0)
             np.testing.assert_allclose(rows[empty], others, atol=0.01 * others.max())
-        session = CpuEngine().open(RATINGS, Pair(member.users, member.items), member.held)
+        session = CpuEngine().place(RATINGS).open(Pair(member.users, member.items), member.held)
         session.half_step("users", objective, 0.0)
         expected = member.users.mean(axis=0)
         np.testing.assert_allclose(session.factors().users[3], expected, rtol=1e-5)
@@ -198,7 +198,7 @@ def test_someone_without_ratings_is_average(model: tm.Model) -> None:
 
 def test_an_unknown_id_is_taken_for_an_average_one(model: tm.Model) -> None:
     """A product of averages is an average of products."""
-    table = np.mean([f.users @ f.items.T for f in model.factors.split()], axis=0)
+    table = np.mean([f.users @ f.items.T for f in model.factors.parts], axis=0)
     raw = model.predict([99, 5, 99], [7, 99, 99], clip=False)
     np.testing.assert_allclose(raw, [table[:, 7].mean(), table[5].mean(), table.mean()], rtol=1e-5)
     np.testing.assert_array_equal(model.predict([99], [7]), raw[:1].clip(1, 5))
@@ -222,7 +222,7 @@ def test_a_new_row_solves_its_problem_in_every_member(
 ) -> None:
     person = model.fold_in(given)
     assert person.model.factors.members == 3
-    for folded, member in zip(person.model.factors.split(), model.factors.split(), strict=True):
+    for folded, member in zip(person.model.factors.parts, model.factors.parts, strict=True):
         expected = by_hand(member, list(given), list(given.values()))
         np.testing.assert_allclose(folded.users[0], expected, atol=1e-4)
 
@@ -232,7 +232,7 @@ def test_a_new_person_is_predicted_by_the_mean_of_the_members(model: tm.Model) -
     person, items = model.fold_in(given), list(range(40))
     alone = [
         dataclasses.replace(model, scores=member, ranking=None).fold_in(given)
-        for member in model.factors.split()
+        for member in model.factors.parts
     ]
     raw = {"clip": False, "fallback": None}
     expected = np.mean([one.predict(items, **raw) for one in alone], axis=0)
@@ -240,7 +240,7 @@ def test_a_new_person_is_predicted_by_the_mean_of_the_members(model: tm.Model) -
     new = model.fold_in_item(given)
     alone = [
         dataclasses.replace(model, scores=member, ranking=None).fold_in_item(given)
-        for member in model.factors.split()
+        for member in model.factors.parts
     ]
     expected = np.mean([one.predict(list(range(70)), **raw) for one in alone], axis=0)
     np.testing.assert_allclose(new.predict(list(range(70)), **raw), expected, rtol=1e-6)
@@ -251,7 +251,7 @@ def test_a_new_person_is_recommended_by_the_folded_ranking(model: tm.Model) -> N
     person = model.fold_in({0: 5, 1: 5, 2: 1})
     few = person.model.ratings
     assert few is not None
-    factors = fold_in.folded(model.ranking, few, "users").factors
+    factors = fold_in.folded(model.ranking, few.by_user, "users").factors
     unrated = np.arange(3, 40)
     scores = factors.block(np.array([0], np.int32))[0, unrated]
     assert person.recommend(5)["item"].to_pylist() == unrated[np.argsort(-scores)[:5]].tolist()
@@ -301,7 +301,7 @@ def test_an_update_goes_on_in_every_member() -> None:
     both = after.ratings
     assert both is not None
     phases = [dataclasses.replace(before.phases[0], steps=4)]
-    for old, new in zip(before.factors.split(), after.factors.split(), strict=True):
+    for old, new in zip(before.factors.parts, after.factors.parts, strict=True):
         recipe = tm.ANLS(3, phases, offsets=True)
         warm = recipe.fit(both, start=(old.users, old.items)).factors
         np.testing.assert_array_equal(new.users, warm.users)
@@ -327,8 +327,8 @@ def test_an_update_takes_new_people_and_keeps_the_errors() -> None:
 def test_history_and_steps_count_from_one() -> None:
     seen: list[int] = []
     model = METHOD.fit(RATINGS, on_step=lambda step, session: seen.append(step.number))
-    assert METHOD.all_steps == 3 * 8 + 4 + 2 * RANKING_STEPS
-    assert seen == list(range(1, METHOD.all_steps + 1))
+    assert METHOD.total_steps == 3 * 8 + 4 + 2 * RANKING_STEPS
+    assert seen == list(range(1, METHOD.total_steps + 1))
     assert [step.number for step in model.history] == list(range(1, 3 * 8 + 1))
     for at in range(0, 24, 8):  # each member on its own
         objectives = [step.objective for step in model.history[at : at + 8]]
@@ -346,7 +346,7 @@ def test_held_out_ratings_end_each_member_at_its_best() -> None:
     method = tm.ANMF(6, members=2, steps=60, l2=0.1, l2_per_rating=0.0, ranking=0)
     model = method.fit(train, held_out=held_out, patience=2)
     assert len(model.history) < 30
-    for seed, member in enumerate(model.factors.split()):
+    for seed, member in enumerate(model.factors.parts):
         recipe = dataclasses.replace(method.recipe((1, 5)), seed=seed)
         alone = recipe.fit(train, held_out=held_out, patience=2).factors
         assert same_but_for_the_order(member, alone)
@@ -396,8 +396,8 @@ def test_equal_ratings_and_a_single_one_can_be_learnt(stars: list[float]) -> Non
         ({"ranking": -1}, "ranking is -1: it must be a whole number of 0 or more"),
         ({"rank": 0}, "rank is 0: it must be a whole number of 1 or more"),
         ({"steps": -1}, "steps is -1: it must be a whole number, 0 or more"),
-        ({"l2": -1}, "l2 is -1.0: it must be a number of 0 or more"),
-        ({"seed": -1}, "seed is -1: it must be 0 or more"),
+        ({"l2": -1}, "l2 is -1.* it must be a number from 0"),
+        ({"seed": -1}, "seed is -1: it must be a whole number from 0"),
         ({"seed": "x"}, "seed is 'x': it must be a whole number"),
     ],
     ids=str,
@@ -467,6 +467,6 @@ def test_a_single_member_is_a_model_of_its_own() -> None:
     model = tm.ANMF(3, members=1, steps=8, ranking=1).fit(RATINGS)
     alone = METHOD.recipe((1, 5)).fit(RATINGS)
     np.testing.assert_array_equal(model.factors.users, alone.factors.users)
-    given = fold_in.folded(Head(alone.factors, alone.phases), RATINGS, "users").factors
-    again = fold_in.folded(Head(model.factors, model.phases), RATINGS, "users").factors
+    given = fold_in.folded(Head(alone.factors, alone.phases), RATINGS.by_user, "users").factors
+    again = fold_in.folded(Head(model.factors, model.phases), RATINGS.by_user, "users").factors
     np.testing.assert_array_equal(again.users, given.users)

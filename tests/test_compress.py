@@ -40,11 +40,9 @@ def test_more_tastes_come_nearer_to_the_average(model: tm.Model) -> None:
         for rank in (1, 3, 12)
     ]
     assert off[0] > off[1] > off[2]
-    spread = np.mean([f.pairs(*map(np.int32, pairs)) - expected for f in model.factors.split()], 0)
+    spread = np.mean([f.pairs(*map(np.int32, pairs)) - expected for f in model.factors.parts], 0)
     assert np.abs(spread).max() < 1e-4  # they are what it is the mean of
-    single = np.sqrt(
-        np.mean((model.factors.split()[0].pairs(*map(np.int32, pairs)) - expected) ** 2)
-    )
+    single = np.sqrt(np.mean((model.factors.parts[0].pairs(*map(np.int32, pairs)) - expected) ** 2))
     assert off[2] < 0.5 * single
 
 
@@ -52,7 +50,7 @@ def test_everything_else_is_kept(model: tm.Model) -> None:
     small = model.compress()
     assert small.ranking is not None
     assert model.ranking is not None
-    first = model.ranking.factors.split()[0]
+    first = model.ranking.factors.parts[0]
     np.testing.assert_array_equal(small.ranking.factors.users, first.users)
     assert small.noise is model.noise
     assert np.isfinite(small.predict([0], [0], return_std=True)).all()
@@ -95,7 +93,7 @@ def test_what_cannot_be_compressed_is_refused(model: tm.Model) -> None:
 def test_most_of_what_the_average_gains_on_movielens_is_kept(data: Path) -> None:
     train, test = tm.holdout(tm.read(data / "ml-1m.parquet", scale=(1, 5)))
     model = tm.fit(train)
-    singles = [judged(dataclasses.replace(model, scores=f), test) for f in model.factors.split()]
+    singles = [judged(dataclasses.replace(model, scores=f), test) for f in model.factors.parts]
     gain = np.mean(singles) - judged(model, test)
     assert gain > 0.008
     assert np.mean(singles) - judged(model.compress(), test) > 0.8 * gain

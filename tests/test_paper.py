@@ -9,7 +9,7 @@ import pytest
 
 import tastemix as tm
 from tastemix.data.splits import Split
-from tastemix.engine import CpuEngine
+from tastemix.engine import CpuEngine, RandomStart
 from tastemix.engine.objective import Objective
 
 # method, and (RMSE, MAE) as printed; raw predictions, ratings split 80/20, seed 0
@@ -129,10 +129,9 @@ def test_a_rank_beyond_the_data_stays_finite_on_jester(data: Path) -> None:
 )
 def test_no_half_step_raises_the_objective_on_ml_1m(objective: Objective, data: Path) -> None:
     from tastemix.engine.reference import objective_value
-    from tastemix.training import loop
 
     train = ml_1m(data).train
-    session = CpuEngine().open(train, loop.start(train, 10, 0))
+    session = CpuEngine().place(train).open(RandomStart(10, 0))
     value = objective_value(train, session.factors(), objective)
     for _ in range(6):
         for side in ("items", "users"):

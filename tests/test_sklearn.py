@@ -127,7 +127,7 @@ def test_transform_solves_the_penalised_problem_of_every_row(name: str) -> None:
     nmf = TasteNMF(4, random_state=0, **OBJECTIVES[name]).fit(X)
     W = nmf.transform(X)
     free = len(nmf.components_) - nmf.offsets
-    centre = nmf._average[:free] if nmf.centre == "average" else np.zeros(free)
+    centre = nmf._factors.average("users")[:free] if nmf.centre == "average" else np.zeros(free)
     for row, w in zip(X, W, strict=True):
         seen = ~np.isnan(row)
         H, fixed = nmf.components_[:free, seen], nmf.components_[free:, seen].sum(axis=0)
@@ -175,12 +175,14 @@ def test_with_an_average_centre_a_row_without_entries_is_the_average_one(offsets
     X[5] = np.nan
     nmf = TasteNMF(4, offsets=offsets, centre="average", random_state=0)
     W = nmf.fit_transform(X)
-    np.testing.assert_allclose(W[5], nmf._average, rtol=1e-6)
+    np.testing.assert_allclose(W[5], nmf._factors.average("users"), rtol=1e-6)
     np.testing.assert_allclose(W[5], W.mean(axis=0), rtol=0.02)
     few = np.full((1, 40), np.nan)
     few[0, 3] = X[0, 3]
     pulled = TasteNMF(4, offsets=offsets, centre="average", l2=1e6, random_state=0).fit(X)
-    np.testing.assert_allclose(pulled.transform(few)[0], pulled._average, rtol=1e-3)
+    np.testing.assert_allclose(
+        pulled.transform(few)[0], pulled._factors.average("users"), rtol=1e-3
+    )
 
 
 def test_the_automatic_penalty_makes_the_fit_independent_of_the_unit() -> None:

@@ -39,7 +39,7 @@ def test_trained_users_fold_in_where_training_left_them(method, data: Path) -> N
     train = ml_1m(data).train
     factors = method.fit(train).factors
     phases = method.recipe(train.scale).phases
-    rows = fold_in.rows(train, factors.items, "users", phases, factors.users.mean(axis=0))
+    rows = fold_in.rows(train.by_user, factors, "users", phases)
     length = np.linalg.norm(factors.users, axis=1)
     errors = np.linalg.norm(rows - factors.users, axis=1)[length > 0] / length[length > 0]
     assert np.median(errors) < 0.01
@@ -50,7 +50,7 @@ def test_a_dynamic_prior_folds_in_as_well_as_it_trains(method, data: Path) -> No
     train, test = ml_1m(data)
     factors, half = method.fit(train).factors, test.by_user
     phases = method.recipe(train.scale).phases
-    rows = fold_in.rows(train, factors.items, "users", phases, factors.users.mean(axis=0))
+    rows = fold_in.rows(train.by_user, factors, "users", phases)
     folded = tm.Factors(rows, factors.items)
     trained, again = (
         rmse(f.pairs(half.rows, half.indices), half.values) for f in (factors, folded)
@@ -71,7 +71,7 @@ def test_strangers_with_five_ratings_are_predicted_better_than_by_item_means(dat
     given[order[place < 5]] = True
     few, rest = theirs.subset(given), theirs.subset(~given).by_user
     assert few.by_user.counts.max() == 5
-    folded = fold_in.folded(Head(model.factors, model.phases), few, "users").factors
+    folded = fold_in.folded(Head(model.factors, model.phases), few.by_user, "users").factors
     predicted = folded.pairs(rest.rows, rest.indices)
     means = np.where(np.isnan(model.items.mean), model.mean, model.items.mean)[rest.indices]
     known = model.items.count[rest.indices] > 0

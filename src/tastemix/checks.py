@@ -13,13 +13,17 @@ SEEDS = 2**63
 
 def whole(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
     """The value as an int, if it is a whole number from `least` to `most`; True is none."""
-    bounds = f"{least:,} or more" if most is None else f"{least:,} to {most:,}"
+    bounds = f"of {least:,} or more" if most is None else f"from {least:,} to {most:,}"
     try:
         number = index(value)
     except TypeError:
         number = None
-    if number is None or isinstance(value, bool) or not least <= number <= (most or number):
-        raise ParameterError(f"{name} is {value!r}: it must be a whole number, {bounds}")
+    if (
+        number is None
+        or isinstance(value, bool)
+        or not least <= number <= (number if most is None else most)
+    ):
+        raise ParameterError(f"{name} is {value!r}: it must be a whole number {bounds}")
     return number
 
 
@@ -30,10 +34,11 @@ def number(name: str, value: Any, least: float = -math.inf, most: float = math.i
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not (math.isfinite(found) and least <= found <= most):
-        ends = [f"{least:g} or more"] * (least > -math.inf) + [f"{most:g} or less"] * (
-            most < math.inf
-        )
-        bounds = f"a number, {' and '.join(ends)}" if ends else "a finite number"
+        bounds = "a finite number"
+        if least > -math.inf:
+            bounds = f"a number of {least:g} or more"
+        if most < math.inf:
+            bounds = f"a number from {least:g} to {most:g}"
         raise ParameterError(f"{name} is {value!r}: it must be {bounds}")
     return found
 

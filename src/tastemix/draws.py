@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from operator import index
-
 import numpy as np
 from numpy.typing import NDArray
 
-from tastemix.errors import ParameterError
+from tastemix import checks
 
 
-def words(seed: int, shape: int | tuple[int, ...]) -> NDArray[np.uint64]:
-    """64-bit words of the bit generator itself: no method of NumPy's that may change in between."""
-    drawn: NDArray[np.uint64] = np.random.PCG64(checked(seed)).random_raw(shape)
+def words(seed: int, shape: int | tuple[int, ...], skip: int = 0) -> NDArray[np.uint64]:
+    """64-bit words of the bit generator itself: no method of NumPy's that may change in between.
+
+    skip: how many words to leave out first, as if they had been drawn.
+    """
+    generator = np.random.PCG64(checks.seed(seed))
+    if skip:
+        generator.advance(skip)
+    drawn: NDArray[np.uint64] = generator.random_raw(shape)
     return drawn
-
-
-def checked(seed: int) -> int:
-    """The seed, if it is one."""
-    try:
-        number = index(seed)
-    except TypeError:
-        raise ParameterError(f"seed is {seed!r}: it must be a whole number") from None
-    if not 0 <= number < 2**63:
-        raise ParameterError(f"seed is {number}: it must be 0 or more, and below 2**63")
-    return number

@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tastemix.data.ratings import Ratings
-from tastemix.engine.base import Held, Matrix, Pair, Session
-from tastemix.engine.cpu import CpuEngine
+from tastemix.engine import engine_of
+from tastemix.engine.base import Engine, Matrix, RandomStart, Session
 from tastemix.engine.objective import Centre, Objective, Prior
 from tastemix.errors import DataError, ParameterError
 from tastemix.model import fold_in
@@ -66,6 +66,7 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     offsets: two more components, so that X ≈ p + q + W H with a number p for each row and q for
         each column: components_ ends with a row of ones and the row q, W with the columns p and 1.
     random_state: where W starts, and which entries `score` hides.
+    engine: where the work is done: "cpu", "reference", or an engine.
 
     After fit: components_ (H: n_components, or two more, × n_features), n_components_ (its rows),
     n_iter_, l2_, n_features_in_, feature_names_in_ (of a frame), and reconstruction_err_, the root
@@ -87,6 +88,7 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         offsets: bool = False,
         centre: Centre = "zero",
         random_state: Any = None,
+        engine: Engine | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.max_iter = max_iter
@@ -99,6 +101,7 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.offsets = offsets
         self.centre = centre
         self.random_state = random_state
+        self.engine = engine
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the components; y is ignored."""
@@ -113,22 +116,18 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         size = _rms(ratings.by_user.values)
         objective = self._objective(size)
         seed, hiding_seed = check_random_state(self.random_state).randint(2**31 - 1, size=2)
-        users, items = loop.start(ratings, self.n_components, int(seed))
         # The start follows the unit of X, as l2 does: 100 X takes the steps of X.
-        start, held = Pair(users * np.float32(math.sqrt(size)), items), Held()
-        if self.offsets:
-            start, held = loop.with_offsets(start)
-        session = CpuEngine().open(ratings, start, held)
+        first = RandomStart(self.n_components, int(seed), bool(self.offsets), math.sqrt(size))
+        session = engine_of(self.engine).place(ratings).open(first)
         history = loop.run(session, [Phase(objective, self.max_iter)], _settled(self.tol))
-        users, items = session.factors()
+        factors = Factors.of(session, 0.0, first.held)
 
         self.n_iter_ = len(history)
         self.l2_ = objective.l2
-        self.components_ = items.T.astype(dtype)
+        self.components_ = factors.items.T.astype(dtype)
         self.n_components_ = len(self.components_)
         self._phases = [Phase(objective, self.n_iter_)]
-        self._average = users.mean(axis=0)
-        self._held = held
+        self._factors = factors
         self._hiding_seed = 0 if self.random_state is None else int(hiding_seed)
         rows = self._rows(ratings)
         self.reconstruction_err_ = _rms(self._errors(ratings, rows))
@@ -220,16 +219,11 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return Ratings.from_sparse(observed), X.dtype
 
     def _rows(self, ratings: Ratings) -> Matrix:
-        average, held = self._average, self._held
-        return fold_in.rows(ratings, self._items, "users", self._phases, average, held)
+        return fold_in.rows(ratings.by_user, self._factors, "users", self._phases, self.engine)
 
     def _errors(self, ratings: Ratings, rows: Matrix) -> Array:
         half = ratings.by_user
-        return Factors(rows, self._items).pairs(half.rows, half.indices) - half.values
-
-    @property
-    def _items(self) -> Matrix:
-        return np.ascontiguousarray(self.components_.T, np.float32)
+        return Factors(rows, self._factors.items).pairs(half.rows, half.indices) - half.values
 
 
 def _observed(X: Any) -> Any:

@@ -8,9 +8,17 @@ from collections.abc import Iterator
 import numpy as np
 
 import tastemix as tm
-from tastemix.engine import Engine, Held, Pair, Session, _native
+from tastemix.engine import (
+    CpuEngine,
+    Engine,
+    Held,
+    Pair,
+    RandomStart,
+    ReferenceEngine,
+    Session,
+    _native,
+)
 from tastemix.engine.objective import Objective
-from tastemix.training import loop
 
 OBJECTIVES = {
     "ignored": Objective(),
@@ -18,6 +26,9 @@ OBJECTIVES = {
     "l2": Objective(l2=0.5),
     "l2 per rating": Objective(l2=0.1, l2_per_rating=0.03),
     "towards the average": Objective(l2=2.0, l2_per_rating=0.03, centre="average"),
+    "towards choices": Objective(
+        l2=2.0, l2_per_rating=0.03, centre="choices", choice_penalty=1.0, choice_shrinkage=2.0
+    ),
     "prior 0": Objective(prior=0.0),
     "prior 3": Objective(prior=3.0),
     "weak prior": Objective(prior=3.0, weight=0.3, l1=0.1),
@@ -27,6 +38,16 @@ OBJECTIVES = {
     "weak dynamic": Objective(prior="dynamic", weight=0.4, l2=0.2),
 }
 ISAS = _native.available_isas()
+ENGINES = {**dict.fromkeys(ISAS, CpuEngine()), "reference": ReferenceEngine()}
+"""Those that are judged: a new engine is judged by being listed here."""
+JUDGED = [name for name in ENGINES if name != "reference"]
+
+
+@contextlib.contextmanager
+def engine(name: str) -> Iterator[Engine]:
+    """An engine, on the instruction set it is named after."""
+    with isa(name) if name in ISAS else contextlib.nullcontext():
+        yield ENGINES[name]
 
 
 @contextlib.contextmanager
@@ -49,10 +70,11 @@ def steps(
     seed: int = 0,
     start: Pair | None = None,
     held: Held = Held(),
+    offsets: bool = False,
     tolerance: float = 1e-3,
 ) -> Session:
     """A session after some steps."""
-    session = engine.open(ratings, start or loop.start(ratings, rank, seed), held)
+    session = engine.place(ratings).open(start or RandomStart(rank, seed, offsets), held)
     for _ in range(count):
         session.half_step("items", objective, tolerance)
         session.half_step("users", objective, tolerance)

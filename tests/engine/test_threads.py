@@ -34,11 +34,11 @@ def digest(factors: Pair) -> str:
 def digests(rank: int = 10) -> list[str]:
     return [
         digest(steps(CpuEngine(), RATINGS, rank, objective, 3).factors())
-        for objective in (OBJECTIVES["l1"], OBJECTIVES["prior 3"], OBJECTIVES["weak dynamic"])
+        for objective in map(OBJECTIVES.get, ("l1", "prior 3", "weak dynamic", "towards choices"))
     ]
 
 
-@pytest.mark.parametrize("rank", [3, 8, 16, 20, 40, 70])
+@pytest.mark.parametrize("rank", [3, 16, 20, 70])
 @pytest.mark.parametrize("instructions", ISAS)
 def test_the_same_bits_with_one_two_and_three_threads(instructions: str, rank: int) -> None:
     found = []
@@ -109,7 +109,7 @@ def test_ctrl_c_ends_a_half_step_before_it_is_done() -> None:
         rng.integers(1, 6, users * items),
     )  # fmt: skip
     start = Pair(rng.random((users, rank), np.float32), rng.random((items, rank), np.float32))
-    session = CpuEngine().open(ratings, start)
+    session = CpuEngine().place(ratings).open(start)
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):

@@ -120,7 +120,7 @@ def _fitted(method: Any, ratings: Ratings) -> tuple[Model, float]:
     if not hasattr(method, "recipe"):
         return method.fit(ratings), time.perf_counter() - began
     if isinstance(method, anmf.ANMF):
-        steps = method.all_steps
+        steps = method.total_steps
     else:
         steps = sum(phase.steps for phase in method.recipe(ratings.scale).phases)
     with progress("steps", steps) as show:

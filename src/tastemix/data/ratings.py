@@ -17,6 +17,7 @@ from tastemix.data.reading import Times, Values, as_times, as_values, columns_of
 from tastemix.errors import DataError, DuplicateError, IdError, ParameterError, RatingError
 
 Duplicates = Literal["refuse", "last", "mean"]
+Side = Literal["users", "items"]
 Scale = tuple[float, float]
 Pointers = NDArray[np.int64]
 
@@ -71,6 +72,14 @@ class Ratings:
             f"Ratings({len(self):,} ratings, {len(self.users):,} users, {len(self.items):,} items, "
             f"{self.density:.2%} known, scale {low:g} to {high:g})"
         )
+
+    def half(self, side: Side) -> Half:
+        """The ratings compressed along one side."""
+        return self.by_user if side == "users" else self.by_item
+
+    def ids(self, side: Side) -> Ids:
+        """The ids of one side."""
+        return self.users if side == "users" else self.items
 
     @property
     def density(self) -> float:

@@ -1,17 +1,52 @@
 """Engines: the only place where half-steps run."""
 
-from tastemix.engine.base import Engine, Held, Pair, Session, Side, StepReport
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from tastemix.engine.base import (
+    Engine,
+    Held,
+    Pair,
+    Placed,
+    Pulls,
+    RandomStart,
+    Session,
+    Side,
+    StepReport,
+)
 from tastemix.engine.cpu import CpuEngine, set_threads
 from tastemix.engine.reference import ReferenceEngine
+from tastemix.errors import ParameterError
+
+ENGINES: dict[str, Callable[[], Engine]] = {"cpu": CpuEngine, "reference": ReferenceEngine}
+
+
+def engine_of(engine: Engine | str | None) -> Engine:
+    """An engine, the one of this name, or the one that TASTEMIX_ENGINE names (cpu by default)."""
+    if engine is not None and not isinstance(engine, str):
+        return engine
+    name = engine or os.environ.get("TASTEMIX_ENGINE") or "cpu"
+    if name not in ENGINES:
+        where = "engine" if engine else "TASTEMIX_ENGINE"
+        raise ParameterError(f"{where} is {name!r}: choose one of {', '.join(ENGINES)}")
+    return ENGINES[name]()
+
 
 __all__ = [
+    "ENGINES",
     "CpuEngine",
     "Engine",
     "Held",
     "Pair",
+    "Placed",
+    "Pulls",
+    "RandomStart",
     "ReferenceEngine",
     "Session",
     "Side",
     "StepReport",
+    "engine_of",
     "set_threads",
 ]

@@ -1,39 +1,57 @@
 from numpy import float32, float64, int32, int64, uint8
 from numpy.typing import NDArray
 
-class Session:
+class Half:
     def __init__(
         self,
-        user_pointers: NDArray[int64],
-        user_indices: NDArray[int32],
-        user_values: NDArray[float32],
-        item_pointers: NDArray[int64],
-        item_indices: NDArray[int32],
-        item_values: NDArray[float32],
-        rank: int,
-        shift: float,
+        pointers: NDArray[int64],
+        indices: NDArray[int32],
+        values: NDArray[float32],
+        columns: int,
         /,
     ) -> None: ...
-    def set_factor(self, side: int, rows: NDArray[float32], /) -> None: ...
-    def get_factor(self, side: int, /) -> NDArray[float32]: ...
-    def hold(self, side: int, coordinate: int, /) -> None: ...
-    def half_step(
+
+class Rows:
+    def __init__(self, values: NDArray[float32], /) -> None: ...
+    def set(self, values: NDArray[float32], /) -> None: ...
+    def get(self) -> NDArray[float32]: ...
+    def sums(
+        self, half: Half | None, centres: Rows | None, gram: bool
+    ) -> list[tuple[NDArray[float64], float, float, NDArray[float64]]]: ...
+
+class Workspace: ...
+
+class Mover:
+    def __init__(self, half: Half, moving: Rows, shift: float, work: Workspace, /) -> None: ...
+    def hold(self, coordinate: int, /) -> None: ...
+    def survey(
         self,
-        side: int,
-        l1: float,
+        fixed: Rows,
         l2: float,
         l2_per_rating: float,
         prior: float,
         weight: float,
         dynamic: bool,
-        centred: bool,
-        tolerance: float,
-        max_updates: int,
-        /,
-    ) -> tuple[float, int, float]: ...
-    def row_grams(self, side: int, /) -> None: ...
+        gram: NDArray[float32],
+        linear: NDArray[float32],
+        centres: Rows | None,
+    ) -> tuple[float, float]: ...
+    def descend(self, threshold: float, max_updates: int, /) -> tuple[float, int, float]: ...
+    def row_grams(self, fixed: Rows, /) -> None: ...
 
-def counting_sort(key: NDArray[int32], keys: int, /) -> tuple[NDArray[int64], NDArray[int32]]: ...
+class Choices:
+    mean: NDArray[float64]
+    z: NDArray[float32]
+    centres: Rows
+    def __init__(self, own: Half, other: Half, rank: int, /) -> None: ...
+    def set(self, l2: float, l2_per_rating: float, ridge: float, shrinkage: float, /) -> None: ...
+    def follow(self, rows: Rows, iterations: int, /) -> None: ...
+    def put(self, mean: NDArray[float64], z: NDArray[float32], /) -> None: ...
+    def penalty(self) -> float: ...
+
+def row_errors(
+    half: Half, moving: Rows, fixed: Rows, shift: float, low: float, high: float, /
+) -> NDArray[float64]: ...
 def pair_products(
     users: NDArray[float32],
     items: NDArray[float32],

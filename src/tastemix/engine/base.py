@@ -1,18 +1,32 @@
-"""The seam between methods and machines: an Engine opens a Session, a Session takes half-steps."""
+"""The seam between methods and machines.
+
+    engine.place(ratings)  →  Placed      the ratings where the work is, once per fit
+    placed.open(start)     →  Session     two factors being fitted to them
+    session.half_step(…)                  all rows of one side, the other side fixed
+
+What training needs to know of the ratings it asks the session for; only `session.factors()` and
+`session.pulls()` bring factors home.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tastemix.data.ratings import Ratings
+from tastemix import checks, draws
+from tastemix.data.ids import Indices
+from tastemix.data.ratings import Half, Ratings
 from tastemix.engine.objective import Objective
 
 Side = Literal["users", "items"]
 Matrix = NDArray[np.float32]
+Floats = NDArray[np.float64]
+
+SIDES: tuple[Side, Side] = ("users", "items")
+OTHER: dict[Side, Side] = {"users": "items", "items": "users"}
 
 
 class Pair(NamedTuple):
@@ -21,12 +35,103 @@ class Pair(NamedTuple):
     users: Matrix
     items: Matrix
 
+    def of(self, side: Side) -> Matrix:
+        """The factor of one side."""
+        return self.users if side == "users" else self.items
+
 
 class Held(NamedTuple):
     """Coordinates that do not move, by side."""
 
     users: tuple[int, ...] = ()
     items: tuple[int, ...] = ()
+
+    def of(self, side: Side) -> tuple[int, ...]:
+        """Those of one side."""
+        return self.users if side == "users" else self.items
+
+
+def with_offsets(rows: Matrix, side: Side) -> Matrix:
+    """Two more coordinates, a user's and an item's offset: each meets a held column of ones."""
+    rank = rows.shape[1]
+    wide = np.zeros((len(rows), rank + 2), np.float32)
+    wide[:, :rank] = rows
+    wide[:, held_offsets(rank).of(side)] = 1
+    return wide
+
+
+def held_offsets(rank: int) -> Held:
+    """The columns of ones beside `rank` tastes: a user's meets the item's offset."""
+    return Held(users=(rank + 1,), items=(rank,))
+
+
+@dataclass(frozen=True)
+class RandomStart:
+    """Users uniform on (0, size), items zero: items move first.
+
+    With offsets there are two more coordinates, a user's and an item's offset: each starts at zero
+    and meets a held column of ones.
+    """
+
+    rank: int
+    seed: int = 0
+    offsets: bool = False
+    size: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.whole("rank", self.rank)
+        checks.seed(self.seed)
+
+    @property
+    def held(self) -> Held:
+        """The coordinates that stay at one."""
+        return held_offsets(self.rank) if self.offsets else Held()
+
+    def users(self, first: int, last: int) -> Matrix:
+        """The rows of users `first` to `last`, drawn from the bit generator itself: the same on any
+        machine and wherever the other rows are.
+        """
+        raw = draws.words(self.seed, (last - first, self.rank), skip=first * self.rank)
+        drawn = ((raw >> np.uint64(41)).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)
+        return self._widened(drawn * np.float32(self.size) if self.size != 1 else drawn, "users")
+
+    def items(self, first: int, last: int) -> Matrix:
+        """The rows of items `first` to `last`."""
+        return self._widened(np.zeros((last - first, self.rank), np.float32), "items")
+
+    def pair(self, users: int, items: int) -> Pair:
+        """Both factors, whole."""
+        return Pair(self.users(0, users), self.items(0, items))
+
+    def _widened(self, rows: Matrix, side: Side) -> Matrix:
+        return with_offsets(rows, side) if self.offsets else rows
+
+
+Start = RandomStart | Pair
+
+
+class Pull(NamedTuple):
+    """What the rows of one side are pulled towards: mean + (|Ω| + c)^(−½) Σ_{j∈Ω} z_j."""
+
+    mean: Floats
+    z: Matrix
+    """A row per entity of the other side."""
+
+
+class Pulls(NamedTuple):
+    """What both sides are pulled towards."""
+
+    users: Pull
+    items: Pull
+
+    def of(self, side: Side) -> Pull:
+        """That of one side."""
+        return self.users if side == "users" else self.items
+
+    def columns(self, first: int, last: int) -> Pulls:
+        """Those of some neighbouring coordinates."""
+        here = slice(first, last)
+        return Pulls(*(Pull(p.mean[here], np.ascontiguousarray(p.z[:, here])) for p in self))
 
 
 @dataclass(frozen=True)
@@ -41,31 +146,127 @@ class StepReport:
     """The largest entry of the factor that moved."""
 
 
+class Errors(NamedTuple):
+    """Ratings that were not learnt from, and what was predicted for them."""
+
+    user: Indices
+    item: Indices
+    truth: Floats
+    prediction: Floats
+
+
+class Spread(NamedTuple):
+    """How far predictions are off, over all ratings of each row of one side."""
+
+    squared: Floats
+    """Σ (prediction, clipped to the scale, − rating)²."""
+    counts: NDArray[np.int64]
+
+
 class Session(Protocol):
     """Two factors being fitted to ratings, wherever they live."""
 
     def half_step(
         self, side: Side, objective: Objective, tolerance: float, max_updates: int | None = None
     ) -> StepReport:
-        """Move every row of one side, the other side fixed.
+        """Move every row of one side, the other side fixed; then what the rows are pulled towards.
 
         A row takes at most `max_updates` coordinate updates, rank² (and at least 32) by default.
         """
+        ...
+
+    def rmse(self, part: Any) -> float:
+        """The root mean squared error, unclipped, on a part that was placed or split off."""
+        ...
+
+    def errors(self, part: Any) -> Errors:
+        """The predictions of a part, which should be small: they are brought home."""
+        ...
+
+    def spread(self, side: Side) -> Spread:
+        """How far off the predictions of the ratings it learns from are, row by row."""
+        ...
+
+    def keep(self) -> None:
+        """Remember the factors as they are now, in place of those remembered before."""
+        ...
+
+    def restore(self) -> None:
+        """Go back to the remembered factors."""
         ...
 
     def factors(self) -> Pair:
         """A copy of the factors as they are now."""
         ...
 
+    def pulls(self) -> Pulls | None:
+        """What rows are pulled towards, where that is what their choices suggest."""
+        ...
+
+
+class Placed(Protocol):
+    """Ratings where the work is."""
+
+    def open(self, start: Start, held: Held = Held(), pulls: Pulls | None = None) -> Session:
+        """A session on these ratings; a random start knows what it holds."""
+        ...
+
+    def part(self, ratings: Ratings) -> Any:
+        """Other ratings over the same users and items, to be judged by."""
+        ...
+
+    def split(self, seed: int, share: float) -> tuple[Placed, Any]:
+        """These ratings without a share of them drawn at random, and that share as a part."""
+        ...
+
+    def close(self) -> None:
+        """Give back what was taken; sessions end with it."""
+        ...
+
+
+class Fixed(Protocol):
+    """A factor made ready to have rows of the other side fitted to it."""
+
+    def rows(
+        self,
+        half: Half,
+        start: Matrix,
+        held: tuple[int, ...],
+        objective: Objective,
+        shift: float,
+        *,
+        centres: Matrix | None = None,
+        max_updates: int,
+        times: int = 1,
+    ) -> Matrix:
+        """The rows that minimise the objective for the ratings of `half`, from `start`.
+
+        centres: what each row is pulled towards; None: the objective's λ₂ pulls towards the mean of
+        `start`, or zero. times: half-steps on end, under a dynamic prior.
+        """
+        ...
+
 
 class Engine(Protocol):
-    """Where sessions come from."""
+    """Where the work is done."""
 
-    def open(self, ratings: Ratings, start: Pair, held: Held = Held()) -> Session:
-        """A session on these ratings that starts from these factors."""
+    def place(self, ratings: Ratings) -> Placed:
+        """Put ratings where the work is."""
+        ...
+
+    def fix(self, factor: Matrix) -> Fixed:
+        """Make a factor ready for folding rows in."""
         ...
 
 
 def update_bound(max_updates: int | None, rank: int) -> int:
     """The safety bound of greedy descent on one row."""
     return max(rank * rank, 32) if max_updates is None else max_updates
+
+
+def drawn(count: int, seed: int, share: float) -> NDArray[np.bool_]:
+    """Which of `count` ratings a split takes away: at least one, and not all of them."""
+    taken: NDArray[np.bool_] = draws.words(seed, count) < np.uint64(int(share * 2**64))
+    if count and (taken.all() or not taken.any()):
+        taken = np.arange(count) == 0
+    return taken

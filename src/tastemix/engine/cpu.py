@@ -2,74 +2,293 @@
 
 from __future__ import annotations
 
+import math
 import os
+from dataclasses import dataclass
 
 import numpy as np
 
-from tastemix.data.ratings import Ratings
+from tastemix import checks
+from tastemix.data.ratings import Half, Ratings
 from tastemix.engine import _native
-from tastemix.engine.base import Held, Pair, Side, StepReport, update_bound
+from tastemix.engine.base import (
+    OTHER,
+    SIDES,
+    Errors,
+    Held,
+    Matrix,
+    Pair,
+    Pull,
+    Pulls,
+    RandomStart,
+    Side,
+    Spread,
+    Start,
+    StepReport,
+    drawn,
+    update_bound,
+)
 from tastemix.engine.objective import Objective
+from tastemix.engine.totals import Totals, gram_of, linear_of, unknown_power
 from tastemix.errors import EngineError, ParameterError
 
-_SIDES: dict[Side, int] = {"users": 0, "items": 1}
+CHOICE_ITERATIONS = 2
+"""Conjugate gradients on Z after a half-step, from the Z before: as good as an exact solve."""
+
+
+def _half(half: Half, columns: int) -> _native.Half:
+    return _native.Half(half.pointers, half.indices, half.values, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class CpuPart:
+    """Ratings to be judged by, checked once."""
+
+    ratings: Ratings
+    by_user: _native.Half
+
+
+class CpuPlaced:
+    """Ratings in this machine's memory, checked once for all sessions."""
+
+    def __init__(self, ratings: Ratings) -> None:
+        self.ratings = ratings
+        users, items = len(ratings.users), len(ratings.items)
+        self.halves: dict[Side, _native.Half] = {
+            "users": _half(ratings.by_user, items),
+            "items": _half(ratings.by_item, users),
+        }
+
+    def open(self, start: Start, held: Held = Held(), pulls: Pulls | None = None) -> CpuSession:
+        """See Placed.open."""
+        return CpuSession(self, start, held, pulls)
+
+    def part(self, ratings: Ratings) -> CpuPart:
+        """See Placed.part."""
+        return CpuPart(ratings, _half(ratings.by_user, len(ratings.items)))
+
+    def split(self, seed: int, share: float) -> tuple[CpuPlaced, CpuPart]:
+        """See Placed.split."""
+        taken = drawn(len(self.ratings), seed, share)
+        return CpuPlaced(self.ratings.subset(~taken)), self.part(self.ratings.subset(taken))
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 class CpuSession:
     """A session whose factors live in padded float32 rows."""
 
-    def __init__(self, ratings: Ratings, start: Pair, held: Held) -> None:
+    def __init__(self, placed: CpuPlaced, start: Start, held: Held, pulls: Pulls | None) -> None:
+        ratings = placed.ratings
+        if isinstance(start, RandomStart):
+            held, start = start.held, start.pair(len(ratings.users), len(ratings.items))
+        self._placed, self._ratings = placed, ratings
         self._rank = start.users.shape[1]
-        self._shift = ratings.shift
-        by_user, by_item = ratings.by_user, ratings.by_item
-        self._native = _native.Session(
-            *(by_user.pointers, by_user.indices, by_user.values),
-            *(by_item.pointers, by_item.indices, by_item.values),
-            self._rank,
-            self._shift,
-        )
-        for side, factor, coordinates in zip(_SIDES.values(), start, held, strict=True):
-            self._native.set_factor(side, np.ascontiguousarray(factor, np.float32))
-            for coordinate in coordinates:
-                self._native.hold(side, coordinate)
+        self._rows: dict[Side, _native.Rows] = {}
+        self._movers: dict[Side, _native.Mover] = {}
+        self._choices: dict[Side, _native.Choices] = {}
+        self._totals: dict[tuple[Side, str], Totals] = {}
+        self._pulls = pulls
+        self._kept: tuple[Pair, Pulls | None] | None = None
+        work = _native.Workspace()
+        for side in SIDES:
+            rows = _native.Rows(np.ascontiguousarray(start.of(side), np.float32))
+            self._rows[side] = rows
+            self._movers[side] = _native.Mover(placed.halves[side], rows, ratings.shift, work)
+            for coordinate in held.of(side):
+                self._movers[side].hold(coordinate)
 
     def half_step(
         self, side: Side, objective: Objective, tolerance: float, max_updates: int | None = None
     ) -> StepReport:
         """See Session.half_step."""
-        return StepReport(
-            *self._native.half_step(
-                _SIDES[side],
-                objective.l1,
+        w, target = objective.unknown_weight, objective.target(self._ratings.shift)
+        if objective.chosen:
+            self._make_choices(objective)
+        penalised = objective.l1 or objective.l2 or objective.l2_per_rating
+        fixed = self._sums(OTHER[side], objective) if penalised or w else None
+        before = self._sums(side, objective) if objective.centred else None
+        centre = None if before is None else before.mean
+        mover = self._movers[side]
+        value, gain = mover.survey(
+            self._rows[OTHER[side]],
+            objective.l2,
+            objective.l2_per_rating,
+            target,
+            w,
+            objective.dynamic,
+            gram_of(objective, fixed).ravel(),
+            linear_of(objective, target, self._rank, fixed, centre),
+            self._choices[side].centres if objective.chosen else None,
+        )
+        threshold = float(np.float32(tolerance) * np.float32(gain))
+        decrease, updates, largest = mover.descend(threshold, update_bound(max_updates, self._rank))
+        self._totals = {known: of for known, of in self._totals.items() if known[0] != side}
+        value -= decrease
+        value += fixed.penalty(objective) if fixed is not None and penalised else 0.0
+        unknown = len(self._ratings.users) * len(self._ratings.items) - len(self._ratings)
+        value += unknown_power(objective, target, unknown)
+        if before is not None:  # the average follows the rows, and is nearer to them
+            moved = self._sums(side, objective).mean - before.mean
+            value += 0.5 * objective.l2 * before.rows * float(before.mean @ before.mean)
+            value -= 0.5 * objective.l2 * before.rows * float(moved @ moved)
+        if objective.chosen:
+            value += self._follow(side, objective)
+        return StepReport(value, updates, largest)
+
+    def _follow(self, side: Side, objective: Objective) -> float:
+        """Let the side's centres follow its rows: what Z costs, less what the rows are nearer."""
+        before = self._sums(side, objective).penalty(objective)
+        self._choices[side].follow(self._rows[side], CHOICE_ITERATIONS)
+        self._totals.pop((side, "choices"))
+        after = self._sums(side, objective).penalty(objective)
+        return after - before + sum(choices.penalty() for choices in self._choices.values())
+
+    def _make_choices(self, objective: Objective) -> None:
+        for side in SIDES:
+            new = side not in self._choices
+            if new:
+                own, other = (self._placed.halves[s] for s in (side, OTHER[side]))
+                self._choices[side] = _native.Choices(own, other, self._rank)
+            choices = self._choices[side]
+            choices.set(
                 objective.l2,
                 objective.l2_per_rating,
-                objective.target(self._shift),
-                objective.unknown_weight,
-                objective.dynamic,
-                objective.centred,
-                tolerance,
-                update_bound(max_updates, self._rank),
+                objective.choice_penalty,
+                objective.choice_shrinkage,
             )
+            if new and self._pulls is not None:
+                pull = self._pulls.of(side)
+                choices.put(pull.mean, np.ascontiguousarray(pull.z, np.float32))
+            elif new:
+                choices.follow(self._rows[side], 0)
+
+    def _sums(self, side: Side, objective: Objective) -> Totals:
+        """Sums over the rows of a side as they are now; made once until the rows move."""
+        known = self._totals.get((side, objective.centre))
+        if known is None or (objective.unknown_weight and not len(known.gram)):
+            centres = self._choices[side].centres if objective.chosen else None
+            gram = objective.unknown_weight != 0
+            spans = self._rows[side].sums(self._placed.halves[side], centres, gram)
+            known = Totals.of(len(self._ratings.ids(side)), spans)
+            self._totals[side, objective.centre] = known
+        return known
+
+    def rmse(self, part: CpuPart) -> float:
+        """See Session.rmse."""
+        squared = self._row_errors("users", part.by_user, (-math.inf, math.inf))
+        return math.sqrt(float(squared.sum()) / len(part.ratings))
+
+    def errors(self, part: CpuPart) -> Errors:
+        """See Session.errors."""
+        half = part.ratings.by_user
+        rows = half.rows
+        products = _native.pair_products(*self.factors(), rows, half.indices)
+        return Errors(
+            rows, half.indices, half.values.astype(np.float64), products + self._ratings.shift
         )
+
+    def spread(self, side: Side) -> Spread:
+        """See Session.spread."""
+        squared = self._row_errors(side, self._placed.halves[side], self._ratings.scale)
+        return Spread(squared, self._ratings.half(side).counts)
+
+    def _row_errors(
+        self, side: Side, half: _native.Half, ends: tuple[float, float]
+    ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        moving, fixed = self._rows[side], self._rows[OTHER[side]]
+        return _native.row_errors(half, moving, fixed, self._ratings.shift, *ends)
+
+    def keep(self) -> None:
+        """See Session.keep."""
+        self._kept = self.factors(), self.pulls()
+
+    def restore(self) -> None:
+        """See Session.restore."""
+        if self._kept is not None:
+            factors, self._pulls = self._kept
+            for side in SIDES:
+                self._rows[side].set(factors.of(side))
+            self._choices, self._totals = {}, {}
 
     def factors(self) -> Pair:
         """See Session.factors."""
-        return Pair(self._native.get_factor(0), self._native.get_factor(1))
+        return Pair(self._rows["users"].get(), self._rows["items"].get())
+
+    def pulls(self) -> Pulls | None:
+        """See Session.pulls."""
+        if not self._choices:
+            return self._pulls
+        return Pulls(*(Pull(self._choices[side].mean, self._choices[side].z) for side in SIDES))
+
+
+class CpuFixed:
+    """A factor in padded rows, with the sums that a prior needs."""
+
+    def __init__(self, factor: Matrix) -> None:
+        self._rows = _native.Rows(np.ascontiguousarray(factor, np.float32))
+        self._count, self._rank = factor.shape
+        self._totals: Totals | None = None
+
+    def rows(
+        self,
+        half: Half,
+        start: Matrix,
+        held: tuple[int, ...],
+        objective: Objective,
+        shift: float,
+        *,
+        centres: Matrix | None = None,
+        max_updates: int,
+        times: int = 1,
+    ) -> Matrix:
+        """See Fixed.rows."""
+        if objective.unknown_weight and self._totals is None:
+            self._totals = Totals.of(self._count, self._rows.sums(None, None, True))
+        moving = _native.Rows(np.ascontiguousarray(start, np.float32))
+        mover = _native.Mover(_half(half, self._count), moving, shift, _native.Workspace())
+        for coordinate in held:
+            mover.hold(coordinate)
+        target = objective.target(shift)
+        centre = start.mean(axis=0, dtype=np.float64) if objective.centred else None
+        gram = gram_of(objective, self._totals).ravel()
+        linear = linear_of(objective, target, self._rank, self._totals, centre)
+        near = None if centres is None else _native.Rows(np.ascontiguousarray(centres, np.float32))
+        for _ in range(times):
+            mover.survey(
+                self._rows,
+                objective.l2,
+                objective.l2_per_rating,
+                target,
+                objective.unknown_weight,
+                objective.dynamic,
+                gram,
+                linear,
+                near,
+            )
+            mover.descend(0.0, max_updates)
+        return moving.get()
 
 
 class CpuEngine:
     """The default engine."""
 
-    def open(self, ratings: Ratings, start: Pair, held: Held = Held()) -> CpuSession:
-        """See Engine.open."""
-        return CpuSession(ratings, start, held)
+    def place(self, ratings: Ratings) -> CpuPlaced:
+        """See Engine.place."""
+        return CpuPlaced(ratings)
+
+    def fix(self, factor: Matrix) -> CpuFixed:
+        """See Engine.fix."""
+        return CpuFixed(factor)
 
 
 def set_threads(n: int) -> None:
     """Use n threads from now on; the results do not depend on it."""
-    if n < 1:
-        raise ParameterError(f"threads is {n}: it must be 1 or more")
-    _native.set_threads(n)
+    _native.set_threads(checks.whole("threads", n, most=MOST_THREADS))
+
+
+MOST_THREADS = 1024
 
 
 def use_isa(name: str) -> None:

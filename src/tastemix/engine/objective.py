@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from tastemix import checks
 from tastemix.errors import ParameterError
 
 Prior = float | Literal["dynamic"] | None
-Centre = Literal["zero", "average"]
+Centre = Literal["zero", "average", "choices"]
 
 LARGEST = 1e9
 """The largest penalty or prior: beyond it, squares leave the range of 32-bit numbers."""
@@ -16,13 +17,15 @@ LARGEST = 1e9
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """½ Σ_Ω (a − b)² + (w/2) Σ_∉Ω (t − b)² + λ₁ Σ x + ½ Σ (λ₂ + λ₂′ |Ω_row|) ‖x‖², both factors.
+    """½ Σ_Ω (a − b)² + (w/2) Σ_∉Ω (t − b)² + λ₁ Σ x + ½ Σ ρ ‖x‖², ρ = λ₂ + λ₂′|Ω|.
 
     The prior t of an unknown rating is ignored (None, which is w = 0), one number on the ratings'
     own scale, or "dynamic": what the factors predicted just before the half-step.
 
-    λ₂ pulls a row towards its `centre`: zero, or the average row of its side (just before the
-    half-step), so that someone with few ratings is taken for an average person.
+    A row is pulled towards its `centre`: zero; by λ₂, the average row of its side, so that someone
+    with few ratings is taken for an average person; or, by all of ρ, what its choices suggest,
+    μ + (|Ω| + choice_shrinkage)^(−½) Σ_{j∈Ω} z_j, with a ridge of choice_penalty on Z (relative to
+    the mean ρ of the side). μ and Z follow the rows after every half-step.
     """
 
     l1: float = 0.0
@@ -31,29 +34,27 @@ class Objective:
     prior: Prior = None
     weight: float = 1.0
     centre: Centre = "zero"
+    choice_penalty: float = 3.0
+    choice_shrinkage: float = 10.0
 
     def __post_init__(self) -> None:
-        for name in ("l1", "l2", "l2_per_rating"):
-            value = getattr(self, name)
-            if not 0 <= value <= LARGEST:
-                raise ParameterError(
-                    f"{name} is {value!r}: it must be a number of 0 or more, {LARGEST:g} at most"
-                )
-            object.__setattr__(self, name, float(value))
-        if not 0 <= self.weight <= 1:
-            raise ParameterError(f"weight is {self.weight!r}: it must lie between 0 and 1")
+        for name in ("l1", "l2", "l2_per_rating", "choice_penalty", "choice_shrinkage"):
+            object.__setattr__(self, name, checks.number(name, getattr(self, name), 0, LARGEST))
+        object.__setattr__(self, "weight", checks.number("weight", self.weight, 0, 1))
         if isinstance(self.prior, str):
             if self.prior != "dynamic":
                 raise ParameterError(f"prior is {self.prior!r}: give a number, 'dynamic' or None")
         elif self.prior is not None:
-            if not abs(self.prior) <= LARGEST:
-                raise ParameterError(
-                    f"prior is {self.prior!r}: it must be a number within ±{LARGEST:g}"
-                )
-            object.__setattr__(self, "prior", float(self.prior))
-        object.__setattr__(self, "weight", float(self.weight))
+            prior = checks.number("prior", self.prior, -LARGEST, LARGEST)
+            object.__setattr__(self, "prior", prior)
         if self.centre not in get_args(Centre):
-            raise ParameterError(f"centre is {self.centre!r}: choose 'zero' or 'average'")
+            raise ParameterError(
+                f"centre is {self.centre!r}: choose 'zero', 'average' or 'choices'"
+            )
+        if self.chosen and not (self.l2 > 0 and self.choice_penalty > 0):
+            raise ParameterError(
+                "centre='choices' needs l2 and choice_penalty above 0: its strength"
+            )
 
     @property
     def dynamic(self) -> bool:
@@ -64,6 +65,11 @@ class Objective:
     def centred(self) -> bool:
         """Whether λ₂ pulls towards the average row."""
         return self.centre == "average"
+
+    @property
+    def chosen(self) -> bool:
+        """Whether rows are pulled towards what their choices suggest."""
+        return self.centre == "choices"
 
     @property
     def unknown_weight(self) -> float:

@@ -3,24 +3,42 @@
     X (rows x)  the moving factor     Ω  the ratings of a row: indices j, values a_j
     Y (rows y)  the fixed factor      w  the weight of the unknown ratings, t their prior
     S = Σ_{j∈Ω} y_j y_jᵀ   G = YᵀY   σ = Σ_j y_j   d = λ₂ + λ₂′|Ω|
-    μ                       what λ₂ pulls a row towards
+    μ                       what λ₂, or all of d, pulls a row towards
 
 Each row minimises ½xᵀQx − cᵀx over x ≥ 0 with Q = (1−w)S + wG + dI.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tastemix.data.ratings import Half, Ratings
-from tastemix.engine.base import Held, Pair, Side, StepReport, update_bound
+from tastemix.engine.base import (
+    OTHER,
+    SIDES,
+    Errors,
+    Held,
+    Matrix,
+    Pair,
+    Pull,
+    Pulls,
+    RandomStart,
+    Side,
+    Spread,
+    Start,
+    StepReport,
+    drawn,
+    update_bound,
+)
 from tastemix.engine.objective import Objective
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+CHOICE_ITERATIONS = 2
 smallest_curvature = 1e-24  # of a coordinate that may move; see the native kernels
 
 
@@ -45,6 +63,7 @@ def row_problem(
     w = objective.unknown_weight
     S, G, sigma = y.T @ y, Y.T @ Y, Y.sum(axis=0)
     ridge = objective.l2 + objective.l2_per_rating * len(a)
+    pull = ridge if objective.chosen else objective.l2
     if objective.dynamic:
         prior = G @ x_before - y.T @ (y @ x_before)
         power = float(x_before @ prior)
@@ -53,8 +72,8 @@ def row_problem(
         power = target**2 * (len(Y) - len(a))
     return RowProblem(
         Q=(1 - w) * S + w * G + ridge * np.eye(Y.shape[1]),
-        c=y.T @ a + w * prior - objective.l1 + objective.l2 * centre,
-        constant=0.5 * (float(a @ a) + w * power + objective.l2 * float(centre @ centre)),
+        c=y.T @ a + w * prior - objective.l1 + pull * centre,
+        constant=0.5 * (float(a @ a) + w * power + pull * float(centre @ centre)),
     )
 
 
@@ -81,56 +100,249 @@ def descend(
     return x, max_updates
 
 
+class Choices:
+    """What the rows of a side are pulled towards: μ + s_u Σ_{j∈Ω_u} z_j, s_u = (|Ω_u| + c)^(−½).
+
+    μ and Z lower ½ Σ ρ_u ‖x_u − μ_u‖² + ½ ρ ρ̄ ‖Z‖² by conjugate gradients; `solved` is their limit.
+    """
+
+    def __init__(self, half: Half, columns: int, objective: Objective, rank: int) -> None:
+        counts = half.counts
+        self.ridge = objective.l2 + objective.l2_per_rating * counts
+        self.share = self.ridge / self.ridge.mean()
+        scale = np.maximum(counts + objective.choice_shrinkage, 1.0) ** -0.5
+        self.B = np.zeros((len(counts), columns))
+        self.B[half.rows, half.indices] = scale[half.rows]
+        self.rho = objective.choice_penalty
+        self.mean, self.Z = np.zeros(rank), np.zeros((columns, rank))
+
+    @property
+    def centres(self) -> Array:
+        """A row for each row of the side."""
+        return np.asarray(self.mean + self.B @ self.Z)
+
+    def penalty(self) -> float:
+        """½ ρ ρ̄ ‖Z‖²."""
+        return 0.5 * self.rho * float(self.ridge.mean() * (self.Z**2).sum())
+
+    def total(self, X: Array, l1: float) -> float:
+        """λ₁ Σ x + ½ Σ ρ_u ‖x_u − μ_u‖² + ½ ρ ρ̄ ‖Z‖²."""
+        squares = self.ridge @ ((X - self.centres) ** 2).sum(axis=1)
+        return float(l1 * X.sum() + 0.5 * squares) + self.penalty()
+
+    def follow(self, X: Array, iterations: int) -> None:
+        """μ, then so many iterations for each column of (BᵀDB + ρI) Z = BᵀD (X − μ)."""
+        self.mean = self.mean + self.share @ (X - self.centres) / self.share.sum()
+        DB = self.share[:, None] * self.B
+        inverse = 1 / ((DB * self.B).sum(axis=0) + self.rho)[:, None]
+        r = DB.T @ (X - self.centres) - self.rho * self.Z
+        p = inverse * r
+        power = (r * p).sum(axis=0)
+        for _ in range(iterations):
+            q = DB.T @ (self.B @ p) + self.rho * p
+            step = _ratio(power, (p * q).sum(axis=0))
+            self.Z = self.Z + step * p
+            r = r - step * q
+            before, power = power, (r * inverse * r).sum(axis=0)
+            p = inverse * r + _ratio(power, before) * p
+
+    def solved(self, X: Array) -> Array:
+        """Z where no more can be gained, μ as it is."""
+        DB = self.share[:, None] * self.B
+        A = DB.T @ self.B + self.rho * np.eye(self.B.shape[1])
+        return np.asarray(np.linalg.solve(A, DB.T @ (X - self.mean)))
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    return np.where(b > 0, a / np.where(b > 0, b, 1.0), 0.0)
+
+
 class ReferenceSession:
     """A session of plain loops over rows."""
 
-    def __init__(self, ratings: Ratings, start: Pair, held: Held) -> None:
+    def __init__(self, ratings: Ratings, start: Start, held: Held, pulls: Pulls | None) -> None:
         self.ratings = ratings
+        if isinstance(start, RandomStart):
+            held, start = start.held, start.pair(len(ratings.users), len(ratings.items))
         self.held = held
-        self.users = start.users.astype(np.float64)
-        self.items = start.items.astype(np.float64)
+        self.rows: dict[Side, Array] = {s: start.of(s).astype(np.float64) for s in SIDES}
+        self.choices: dict[Side, Choices] = {}
+        self._pulls, self._kept = pulls, (start, pulls)
 
     def half_step(
         self, side: Side, objective: Objective, tolerance: float, max_updates: int | None = None
     ) -> StepReport:
         """See Session.half_step."""
-        X, Y = (self.users, self.items) if side == "users" else (self.items, self.users)
-        half = self.ratings.by_user if side == "users" else self.ratings.by_item
-        other = self.ratings.by_item if side == "users" else self.ratings.by_user
+        X, Y = self.rows[side], self.rows[OTHER[side]]
+        half = self.ratings.half(side)
+        if objective.chosen:
+            self._make_choices(objective)
         movable = np.ones(X.shape[1], bool)
-        movable[list(getattr(self.held, side))] = False
-        centre = X.mean(axis=0) if objective.centred else np.zeros(X.shape[1])
+        movable[list(self.held.of(side))] = False
+        centres = self._centres(side, objective)
         problems = []
         for row, x in enumerate(X):
             indices, values = half.row(row)
             a = values.astype(np.float64) - self.ratings.shift
             target = objective.target(self.ratings.shift)
-            problems.append(row_problem(a, Y[indices], Y, x, centre, objective, target))
+            problems.append(row_problem(a, Y[indices], Y, x, centres[row], objective, target))
         first = [
             best_steps(p.Q @ x - p.c, x, np.diag(p.Q), movable)[1].max()
             for p, x in zip(problems, X, strict=True)
         ]
         threshold, bound = tolerance * max(first), update_bound(max_updates, X.shape[1])
-        updates, value = 0, _penalty(Y, other, objective)
+        updates, value = 0, self._penalty(OTHER[side], objective)
         for row, problem in enumerate(problems):
             X[row], taken = descend(problem, X[row], movable, threshold, bound)
             updates += taken
             value += 0.5 * X[row] @ problem.Q @ X[row] - problem.c @ X[row] + problem.constant
         if objective.centred:  # the average follows the rows, and is nearer to them
-            value -= 0.5 * objective.l2 * len(X) * ((X.mean(axis=0) - centre) ** 2).sum()
+            value -= 0.5 * objective.l2 * len(X) * ((X.mean(axis=0) - centres[0]) ** 2).sum()
+        if objective.chosen:
+            value += self.choices[side].penalty()
+            before = self._penalty(side, objective)
+            self.choices[side].follow(X, CHOICE_ITERATIONS)
+            value += self._penalty(side, objective) - before
         return StepReport(float(value), updates, float(X.max()))
+
+    def _make_choices(self, objective: Objective) -> None:
+        for side in SIDES:
+            if side in self.choices:
+                continue
+            columns, rank = len(self.rows[OTHER[side]]), self.rows[side].shape[1]
+            made = Choices(self.ratings.half(side), columns, objective, rank)
+            if self._pulls is not None:
+                pull = self._pulls.of(side)
+                made.mean, made.Z = pull.mean, pull.z.astype(np.float64)
+            else:
+                made.follow(self.rows[side], 0)
+            self.choices[side] = made
+
+    def _centres(self, side: Side, objective: Objective) -> Array:
+        X = self.rows[side]
+        if objective.chosen:
+            return self.choices[side].centres
+        return np.tile(X.mean(axis=0) if objective.centred else np.zeros(X.shape[1]), (len(X), 1))
+
+    def _penalty(self, side: Side, objective: Objective) -> float:
+        """The penalties of a side as it is, what it is pulled towards included."""
+        X, half = self.rows[side], self.ratings.half(side)
+        if not objective.chosen:
+            return _penalty(X, half, objective)
+        return self.choices[side].total(X, objective.l1)
+
+    def rmse(self, part: Ratings) -> float:
+        """See Session.rmse."""
+        found = self.errors(part)
+        return float(np.sqrt(((found.prediction - found.truth) ** 2).mean()))
+
+    def errors(self, part: Ratings) -> Errors:
+        """See Session.errors."""
+        half, (W, H) = part.by_user, self.rows.values()
+        products = np.einsum("ij,ij->i", W[half.rows], H[half.indices])
+        truth = half.values.astype(np.float64)
+        return Errors(half.rows, half.indices, truth, products + self.ratings.shift)
+
+    def spread(self, side: Side) -> Spread:
+        """See Session.spread."""
+        found = self.errors(self.ratings)
+        squared = (found.prediction.clip(*self.ratings.scale) - found.truth) ** 2
+        rows = found.user if side == "users" else found.item
+        counts = self.ratings.half(side).counts
+        summed = np.bincount(rows, squared, len(counts)).astype(np.float64)
+        return Spread(summed, counts)
+
+    def keep(self) -> None:
+        """See Session.keep."""
+        self._kept = self.factors(), self.pulls()
+
+    def restore(self) -> None:
+        """See Session.restore."""
+        factors, self._pulls = self._kept
+        self.rows = {side: factors.of(side).astype(np.float64) for side in SIDES}
+        self.choices = {}
 
     def factors(self) -> Pair:
         """See Session.factors."""
-        return Pair(self.users.astype(np.float32), self.items.astype(np.float32))
+        return Pair(*(self.rows[side].astype(np.float32) for side in SIDES))
+
+    def pulls(self) -> Pulls | None:
+        """See Session.pulls."""
+        if not self.choices:
+            return self._pulls
+        found = (self.choices[side] for side in SIDES)
+        return Pulls(*(Pull(choices.mean, choices.Z.astype(np.float32)) for choices in found))
+
+
+class ReferencePlaced:
+    """Ratings as they are."""
+
+    def __init__(self, ratings: Ratings) -> None:
+        self.ratings = ratings
+
+    def open(
+        self, start: Start, held: Held = Held(), pulls: Pulls | None = None
+    ) -> ReferenceSession:
+        """See Placed.open."""
+        return ReferenceSession(self.ratings, start, held, pulls)
+
+    def part(self, ratings: Ratings) -> Ratings:
+        """See Placed.part."""
+        return ratings
+
+    def split(self, seed: int, share: float) -> tuple[ReferencePlaced, Ratings]:
+        """See Placed.split."""
+        taken = drawn(len(self.ratings), seed, share)
+        return ReferencePlaced(self.ratings.subset(~taken)), self.ratings.subset(taken)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass(frozen=True)
+class ReferenceFixed:
+    """A factor as it is."""
+
+    factor: Array
+
+    def rows(
+        self,
+        half: Half,
+        start: Matrix,
+        held: tuple[int, ...],
+        objective: Objective,
+        shift: float,
+        *,
+        centres: Matrix | None = None,
+        max_updates: int,
+        times: int = 1,
+    ) -> Matrix:
+        """See Fixed.rows."""
+        X, Y = start.astype(np.float64), self.factor
+        movable = np.ones(X.shape[1], bool)
+        movable[list(held)] = False
+        near = np.zeros_like(X) if centres is None else np.asarray(centres, np.float64)
+        if objective.centred:
+            near[:] = X.mean(axis=0)
+        for _ in range(times):
+            for row, x in enumerate(X):
+                indices, values = half.row(row)
+                a, target = values.astype(np.float64) - shift, objective.target(shift)
+                problem = row_problem(a, Y[indices], Y, x, near[row], objective, target)
+                X[row], _ = descend(problem, x, movable, 0.0, max_updates)
+        return X.astype(np.float32)
 
 
 class ReferenceEngine:
     """The engine of the specification."""
 
-    def open(self, ratings: Ratings, start: Pair, held: Held = Held()) -> ReferenceSession:
-        """See Engine.open."""
-        return ReferenceSession(ratings, start, held)
+    def place(self, ratings: Ratings) -> ReferencePlaced:
+        """See Engine.place."""
+        return ReferencePlaced(ratings)
+
+    def fix(self, factor: Matrix) -> ReferenceFixed:
+        """See Engine.fix."""
+        return ReferenceFixed(factor.astype(np.float64))
 
 
 def _penalty(factor: Array, half: Half, objective: Objective) -> float:
@@ -141,7 +353,9 @@ def _penalty(factor: Array, half: Half, objective: Objective) -> float:
     return float(objective.l1 * factor.sum() + 0.5 * squares)
 
 
-def objective_value(ratings: Ratings, factors: Any, objective: Objective) -> float:
+def objective_value(
+    ratings: Ratings, factors: Any, objective: Objective, pulls: Pulls | None = None
+) -> float:
     """The whole objective of a pair of factors, without anything of size users × items.
 
     A dynamic prior is the prediction itself here, so the unknown ratings add nothing.
@@ -151,7 +365,14 @@ def objective_value(ratings: Ratings, factors: Any, objective: Objective) -> flo
     a = half.values.astype(np.float64) - ratings.shift
     b = np.einsum("ij,ij->i", W[half.rows], H[half.indices])
     value = 0.5 * float(((a - b) ** 2).sum())
-    value += _penalty(W, half, objective) + _penalty(H, ratings.by_item, objective)
+    for side, factor in zip(SIDES, (W, H), strict=True):
+        if objective.chosen and pulls is not None:
+            other = len(H) if side == "users" else len(W)
+            choices = Choices(ratings.half(side), other, objective, factor.shape[1])
+            choices.mean, choices.Z = pulls.of(side).mean, pulls.of(side).z.astype(np.float64)
+            value += choices.total(factor, objective.l1)
+        else:
+            value += _penalty(factor, ratings.half(side), objective)
     if objective.prior is not None and not objective.dynamic:
         t = objective.target(ratings.shift)
         everywhere = len(W) * len(H) * t**2 - 2 * t * (W.sum(axis=0) @ H.sum(axis=0))

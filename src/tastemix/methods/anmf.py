@@ -8,17 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from tastemix import draws
+from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
-from tastemix.engine.base import Engine, Session
+from tastemix.engine.base import Engine, Placed, Session
 from tastemix.engine.objective import Objective
-from tastemix.errors import DataError, ParameterError
-from tastemix.methods.recipe import ANLS, trained
+from tastemix.errors import DataError
+from tastemix.methods.recipe import ANLS, placed_by, trained
 from tastemix.model import explain, uncertainty
 from tastemix.model.factors import Factors, Head
 from tastemix.model.model import NOTHING_TO_LEARN, Model
+from tastemix.training.early_stop import part_of
 from tastemix.training.loop import OnStep, Step
 from tastemix.training.phase import Phase
 
@@ -55,13 +54,10 @@ class ANMF:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("members", 1), ("ranking", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
-                raise ParameterError(
-                    f"{name} is {value!r}: it must be a whole number of {least} or more"
-                )
-        draws.checked(self.seed)
+        for name, least in (("rank", 1), ("members", 1), ("ranking", 0)):
+            checks.whole(name, getattr(self, name), least)
+        checks.seed(self.seed)
+        self.recipe((1.0, 5.0))
 
     def recipe(self, scale: Scale) -> ANLS:
         """One member; the others differ in their seeds."""
@@ -82,7 +78,7 @@ class ANMF:
         return ANLS(rank, [Phase(objective, RANKING_STEPS)], self.seed)
 
     @property
-    def all_steps(self) -> int:
+    def total_steps(self) -> int:
         """The steps of a whole fit: the members, a trial for the errors, and the ranking."""
         return self.members * self.steps + (self.steps + 1) // 2 + self.ranking * RANKING_STEPS
 
@@ -93,7 +89,7 @@ class ANMF:
         held_out: Ratings | None = None,
         patience: int = 5,
         on_step: OnStep | None = None,
-        engine: Engine | None = None,
+        engine: Engine | str | None = None,
     ) -> Model:
         """Fit to ratings; see `MIXD.fit` for the options.
 
@@ -104,19 +100,52 @@ class ANMF:
             raise DataError(NOTHING_TO_LEARN)
         watch = None if on_step is None else _Counter(on_step)
         recipe, ordering = self.recipe(ratings.scale), self.ranking_recipe(ratings.scale)
-        stop: dict[str, Any] = {"held_out": held_out, "patience": patience}
-        watched: dict[str, Any] = {"on_step": watch, "engine": engine}
-        scores, history = _mean(recipe, self.members, ratings, **stop, **watched)
-        ranking = None
-        if self.ranking:
-            found, _ = _mean(ordering, self.ranking, ratings, **watched)
-            ranking = Head(found, tuple(ordering.phases))
-        half = replace(recipe, phases=[replace(p, steps=(p.steps + 1) // 2) for p in recipe.phases])
-        errors = uncertainty.estimate(
-            ratings, scores, lambda part: trained(half, part, **watched)[0]
-        )
+        with placed_by(engine, ratings) as placed:
+            part = None if held_out is None else part_of(placed, ratings, held_out)
+            fits = _Fits(placed, ratings.shift, watch)
+            scores, history = fits.mean(recipe, self.members, part, patience)
+            ranking = None
+            if self.ranking:
+                found, _ = fits.mean(ordering, self.ranking)
+                ranking = Head(found, tuple(ordering.phases))
+            half = [replace(phase, steps=(phase.steps + 1) // 2) for phase in recipe.phases]
+            trial = replace(recipe, phases=half)
+            errors = uncertainty.estimate(
+                placed,
+                scores,
+                ratings.scale,
+                lambda seen: _Fits(seen, ratings.shift, watch).one(trial)[0],
+            )
         phases = tuple(recipe.phases)
         return Model.of(self, scores, ratings, phases, tuple(history), ranking, errors)
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """Fits of several recipes to ratings that were placed once."""
+
+    placed: Placed
+    shift: float
+    watch: OnStep | None
+
+    def one(self, recipe: ANLS, part: Any = None, patience: int = 5) -> tuple[Factors, list[Step]]:
+        """The factors of one fit, and its steps."""
+        session = self.placed.open(recipe.start)
+        history = trained(session, recipe, part, patience, self.watch)
+        return Factors.of(session, self.shift, recipe.start.held), history
+
+    def mean(
+        self, recipe: ANLS, count: int, part: Any = None, patience: int = 5
+    ) -> tuple[Factors, list[Step]]:
+        """The mean of fits from different seeds, tastes in the same places, and all their steps."""
+        members: list[Factors] = []
+        history: list[Step] = []
+        for number in range(count):
+            seed = (int(recipe.seed) * count + number) % checks.SEEDS
+            factors, steps = self.one(replace(recipe, seed=seed), part, patience)
+            members.append(explain.aligned(members[0], factors) if members else factors)
+            history += [replace(step, number=len(history) + at) for at, step in enumerate(steps, 1)]
+        return Factors.mean(members), history
 
 
 class _Counter:
@@ -128,18 +157,6 @@ class _Counter:
     def __call__(self, step: Step, session: Session) -> bool | None:
         self.done += 1
         return self.on_step(replace(step, number=self.done), session)
-
-
-def _mean(recipe: ANLS, count: int, ratings: Ratings, **options: Any) -> tuple[Factors, list[Step]]:
-    """The mean of fits from different seeds, their tastes in the same places, and their steps."""
-    members: list[Factors] = []
-    history: list[Step] = []
-    for number in range(count):
-        seeded = replace(recipe, seed=recipe.seed * count + number)
-        factors, steps = trained(seeded, ratings, **options)
-        members.append(explain.aligned(members[0], factors) if members else factors)
-        history += [replace(step, number=len(history) + at) for at, step in enumerate(steps, 1)]
-    return Factors.mean(members), history
 
 
 def default(ratings: Ratings) -> ANMF:

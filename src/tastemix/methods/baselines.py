@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tastemix import draws
+from tastemix import checks
 from tastemix.data.ids import Indices
 from tastemix.data.ratings import Half, Ratings, Scale
-from tastemix.engine.base import Held
+from tastemix.engine.base import Engine, Held
 from tastemix.model.factors import Factors, Floats
 from tastemix.model.model import Model
 from tastemix.model.topn import Allowed, best_items
@@ -23,7 +23,10 @@ class Random:
 
     seed: int = 0
 
-    def fit(self, ratings: Ratings) -> Model:
+    def __post_init__(self) -> None:
+        checks.seed(self.seed)
+
+    def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
         """Nothing is learnt but the scale."""
         return Model.of(self, RandomScores(self.seed, ratings.scale, len(ratings.items)), ratings)
 
@@ -39,7 +42,7 @@ class RandomScores:
     def pairs(self, user: Indices, item: Indices) -> Floats:
         """See Scores.pairs."""
         pair = np.asarray(user, np.uint64) << np.uint64(32) | np.asarray(item, np.uint64)
-        bits = _mixed(pair ^ _mixed(np.array([draws.checked(self.seed) + 1], np.uint64)))
+        bits = _mixed(pair ^ _mixed(np.array([self.seed + 1], np.uint64)))
         low, high = self.scale
         uniform = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
         return np.rint(low - 1 + (high - low + 2) * uniform)
@@ -64,7 +67,7 @@ def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
 class Popular:
     """Items by their number of ratings, the same for everyone: a ranking, not a rating."""
 
-    def fit(self, ratings: Ratings) -> Model:
+    def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
         """Count."""
         counts = ratings.by_item.counts.astype(np.float32)[:, None]
         ones = np.ones((len(ratings.users), 1), np.float32)
@@ -78,7 +81,11 @@ class Baseline:
     shrinkage: float = 5.0
     sweeps: int = 10
 
-    def fit(self, ratings: Ratings) -> Model:
+    def __post_init__(self) -> None:
+        checks.number("shrinkage", self.shrinkage, least=0)
+        checks.whole("sweeps", self.sweeps)
+
+    def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
         """Alternate over items and users; the last sweep changes next to nothing."""
         half = ratings.by_user
         user, item = half.rows, half.indices

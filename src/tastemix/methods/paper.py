@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
-from tastemix.engine.objective import Objective
+from tastemix.engine.base import Engine
+from tastemix.engine.objective import LARGEST, Objective
 from tastemix.errors import DataError, ParameterError
-from tastemix.methods.recipe import ANLS, _check_rank, _fit
+from tastemix.methods.recipe import ANLS, check_recipe, count_steps, fit_recipe
 from tastemix.model.factors import Factors
 from tastemix.model.model import NOTHING_TO_LEARN, Model
 from tastemix.training import svd
 from tastemix.training.phase import Phase
-
-
-def _check_prior_steps(prior_steps: int, steps: int) -> None:
-    if not 0 <= prior_steps <= steps:
-        raise ParameterError(
-            f"prior_steps is {prior_steps} and steps {steps}: the steps include the prior steps"
-        )
 
 
 @dataclass(frozen=True)
@@ -37,7 +32,11 @@ class NMF:
         """Unknown ratings ignored, no penalty."""
         return ANLS(self.rank, [Phase(Objective(), self.steps)], self.seed)
 
-    fit = _fit
+    def __post_init__(self) -> None:
+        check_recipe(self)
+
+    total_steps = property(count_steps)
+    fit = fit_recipe
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,11 @@ class RNMF:
         """Unknown ratings ignored, λ₁ = l1."""
         return ANLS(self.rank, [Phase(Objective(l1=self.l1), self.steps)], self.seed)
 
-    fit = _fit
+    def __post_init__(self) -> None:
+        check_recipe(self)
+
+    total_steps = property(count_steps)
+    fit = fit_recipe
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,11 @@ class PR:
         objective = Objective(prior=prior, weight=self.weight)
         return ANLS(self.rank, [Phase(objective, self.steps)], self.seed)
 
-    fit = _fit
+    def __post_init__(self) -> None:
+        check_recipe(self)
+
+    total_steps = property(count_steps)
+    fit = fit_recipe
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,11 @@ class PRD:
         objective = Objective(prior="dynamic", weight=self.weight)
         return ANLS(self.rank, [Phase(objective, self.steps)], self.seed)
 
-    fit = _fit
+    def __post_init__(self) -> None:
+        check_recipe(self)
+
+    total_steps = property(count_steps)
+    fit = fit_recipe
 
 
 @dataclass(frozen=True)
@@ -104,14 +115,18 @@ class MIXR:
 
     def recipe(self, scale: Scale) -> ANLS:
         """A static prior at the middle, then none and λ₁ = l1."""
-        _check_prior_steps(self.prior_steps, self.steps)
+        checks.whole("prior_steps", self.prior_steps, least=0, most=self.steps)
         phases = [
             Phase(Objective(prior=sum(scale) / 2), self.prior_steps),
             Phase(Objective(l1=self.l1), self.steps - self.prior_steps),
         ]
         return ANLS(self.rank, phases, self.seed)
 
-    fit = _fit
+    def __post_init__(self) -> None:
+        check_recipe(self)
+
+    total_steps = property(count_steps)
+    fit = fit_recipe
 
 
 @dataclass(frozen=True)
@@ -125,14 +140,18 @@ class MIXD:
 
     def recipe(self, scale: Scale) -> ANLS:
         """A static prior at the middle, then a dynamic one."""
-        _check_prior_steps(self.prior_steps, self.steps)
+        checks.whole("prior_steps", self.prior_steps, least=0, most=self.steps)
         phases = [
             Phase(Objective(prior=sum(scale) / 2), self.prior_steps),
             Phase(Objective(prior="dynamic"), self.steps - self.prior_steps),
         ]
         return ANLS(self.rank, phases, self.seed)
 
-    fit = _fit
+    def __post_init__(self) -> None:
+        check_recipe(self)
+
+    total_steps = property(count_steps)
+    fit = fit_recipe
 
 
 @dataclass(frozen=True)
@@ -142,8 +161,12 @@ class PSVD:
     rank: int
     seed: int = 0
 
-    def fit(self, ratings: Ratings) -> Model:
-        """Fit to ratings."""
+    def __post_init__(self) -> None:
+        checks.whole("rank", self.rank)
+        checks.seed(self.seed)
+
+    def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
+        """Fit to ratings; the SVD is made on this machine, whatever the engine."""
         return _fit_svd(self, ratings, 0.0)
 
 
@@ -155,13 +178,18 @@ class SSVD:
     shift: float | None = None
     seed: int = 0
 
-    def fit(self, ratings: Ratings) -> Model:
-        """Fit to ratings."""
-        return _fit_svd(self, ratings, ratings.mid if self.shift is None else self.shift)
+    def __post_init__(self) -> None:
+        checks.whole("rank", self.rank)
+        checks.seed(self.seed)
+        if self.shift is not None:
+            checks.number("shift", self.shift, -LARGEST, LARGEST)
+
+    def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
+        """Fit to ratings; the SVD is made on this machine, whatever the engine."""
+        return _fit_svd(self, ratings, ratings.mid if self.shift is None else float(self.shift))
 
 
 def _fit_svd(method: PSVD | SSVD, ratings: Ratings, shift: float) -> Model:
-    _check_rank(method.rank)
     most = min(len(ratings.users), len(ratings.items))
     if method.rank > most:
         raise ParameterError(

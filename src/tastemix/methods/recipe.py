@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
-from tastemix.engine.base import Engine, Held, Pair, Session
-from tastemix.engine.cpu import CpuEngine
+from tastemix.engine import engine_of
+from tastemix.engine.base import (
+    SIDES,
+    Engine,
+    Held,
+    Pair,
+    Placed,
+    RandomStart,
+    Session,
+    Start,
+    with_offsets,
+)
 from tastemix.errors import ParameterError
 from tastemix.model.factors import Factors
 from tastemix.model.model import Model
 from tastemix.training import loop
-from tastemix.training.early_stop import EarlyStop
-from tastemix.training.loop import OnStep
+from tastemix.training.early_stop import EarlyStop, part_of
+from tastemix.training.loop import OnStep, Step
 from tastemix.training.phase import Phase
 
 
 class Method(Protocol):
     """Anything that turns ratings into a model."""
 
-    def fit(self, ratings: Ratings) -> Model:
+    def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
         """The model of these ratings."""
         ...
 
@@ -36,7 +48,17 @@ class Recipe(Protocol):
         ...
 
 
-def _fit(
+def check_recipe(self: Recipe) -> None:
+    """Refuse wrong parameters when a method is made, not when it is fitted."""
+    self.recipe((1.0, 5.0))
+
+
+def count_steps(self: Recipe) -> int:
+    """The steps of a whole fit."""
+    return sum(phase.steps for phase in self.recipe((1.0, 5.0)).phases)
+
+
+def fit_recipe(
     self: Recipe,
     ratings: Ratings,
     *,
@@ -44,65 +66,72 @@ def _fit(
     held_out: Ratings | None = None,
     patience: int = 5,
     on_step: OnStep | None = None,
-    engine: Engine | None = None,
+    engine: Engine | str | None = None,
 ) -> Model:
     """Fit to ratings.
 
     start: factors to start from instead of random ones (a warm start).
     held_out: ratings over the same ids; stop when their RMSE has not improved for `patience` steps
         of the last phase, and keep the best step's factors.
-    on_step: called with each loop.Step and the session; return True to stop.
+    on_step: called with each Step and the session; return True to stop.
+    engine: where the work is done: "cpu", "reference", or an engine.
     """
     recipe = self.recipe(ratings.scale)
-    scores, history = trained(recipe, ratings, start, held_out, patience, on_step, engine)
-    return Model.of(self, scores, ratings, tuple(recipe.phases), tuple(history))
+    first, held = _opening(recipe, ratings, start)
+    with placed_by(engine, ratings) as placed:
+        part = None if held_out is None else part_of(placed, ratings, held_out)
+        session = placed.open(first, held)
+        history = trained(session, recipe, part, patience, on_step)
+        factors = Factors.of(session, ratings.shift, held)
+    return Model.of(self, factors, ratings, tuple(recipe.phases), tuple(history))
+
+
+@contextmanager
+def placed_by(engine: Engine | str | None, ratings: Ratings) -> Iterator[Placed]:
+    """Ratings where an engine wants them, given back afterwards."""
+    placed = engine_of(engine).place(ratings)
+    try:
+        yield placed
+    finally:
+        placed.close()
 
 
 def trained(
+    session: Session,
     recipe: ANLS,
-    ratings: Ratings,
-    start: Pair | None = None,
-    held_out: Ratings | None = None,
+    part: Any = None,
     patience: int = 5,
     on_step: OnStep | None = None,
-    engine: Engine | None = None,
-) -> tuple[Factors, list[loop.Step]]:
-    """The factors a recipe gives and the steps it took; see `fit` for the options."""
-    first, held = _opening(recipe, ratings, start)
-    session = (engine or CpuEngine()).open(ratings, first, held)
-    stop = None if held_out is None else EarlyStop(ratings, held_out, recipe.phases, patience)
+) -> list[Step]:
+    """Run a recipe's phases on a session, to the best step for the part where there is one."""
+    stop = None if part is None else EarlyStop(part, recipe.phases, patience)
 
-    def watch(step: loop.Step, session: Session) -> bool:
+    def watch(step: Step, session: Session) -> bool:
         ended = on_step is not None and bool(on_step(step, session))
         return (stop is not None and stop(step, session)) or ended
 
     history = loop.run(session, recipe.phases, watch)
-    factors = session.factors() if stop is None or stop.best is None else stop.best[1]
-    return Factors(*factors, ratings.shift, held), history
+    if stop is not None:
+        stop.end(session)
+    return history
 
 
-def _opening(recipe: ANLS, ratings: Ratings, start: Pair | None) -> tuple[Pair, Held]:
-    """The factors a run starts from and the coordinates it holds."""
-    wanted = tuple((len(ids), recipe.rank) for ids in (ratings.users, ratings.items))
-    first = loop.start(ratings, recipe.rank, recipe.seed) if start is None else Pair(*start)
-    widened = loop.with_offsets(first) if recipe.offsets else (first, Held())
+def _opening(recipe: ANLS, ratings: Ratings, start: Pair | None) -> tuple[Start, Held]:
+    """What a run starts from and the coordinates it holds."""
     if start is None:
-        return widened
-    if recipe.offsets and start[0].shape[1] == recipe.rank + 2:
-        # Factors of a model with offsets: hold the same coordinates, keep their values.
-        wanted = tuple((rows, recipe.rank + 2) for rows, _ in wanted)
-        widened = first, Held(users=(recipe.rank + 1,), items=(recipe.rank,))
-    for name, factor, shape in zip(("users", "items"), start, wanted, strict=True):
+        return recipe.start, recipe.start.held
+    first, held, rank = Pair(*start), recipe.start.held, recipe.rank
+    if recipe.offsets and first.users.shape[1] == rank + 2:
+        rank += 2  # Factors of a model with offsets: hold the same coordinates, keep their values.
+    elif recipe.offsets:
+        first = Pair(*(with_offsets(first.of(side), side) for side in SIDES))
+    for side in SIDES:
+        factor, shape = Pair(*start).of(side), (len(ratings.ids(side)), rank)
         if factor.shape != shape:
-            raise ParameterError(f"start.{name} has shape {factor.shape}, the ratings need {shape}")
+            raise ParameterError(f"start.{side} has shape {factor.shape}, the ratings need {shape}")
         if not (np.isfinite(factor).all() and (factor >= 0).all()):
-            raise ParameterError(f"start.{name} has entries that are negative or not finite")
-    return widened
-
-
-def _check_rank(rank: int) -> None:
-    if not isinstance(rank, int | np.integer) or rank < 1:
-        raise ParameterError(f"rank is {rank!r}: it must be a whole number of 1 or more")
+            raise ParameterError(f"start.{side} has entries that are negative or not finite")
+    return first, held
 
 
 @dataclass(frozen=True)
@@ -119,11 +148,18 @@ class ANLS:
     offsets: bool = False
 
     def __post_init__(self) -> None:
-        _check_rank(self.rank)
+        checks.whole("rank", self.rank)
+        checks.seed(self.seed)
         object.__setattr__(self, "phases", tuple(self.phases))
+
+    @property
+    def start(self) -> RandomStart:
+        """Where a run starts."""
+        return RandomStart(self.rank, self.seed, self.offsets)
 
     def recipe(self, scale: Scale) -> ANLS:
         """Itself."""
         return self
 
-    fit = _fit
+    total_steps = property(count_steps)
+    fit = fit_recipe

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tastemix import draws
+from tastemix import checks, draws
 from tastemix.data.ratings import Ratings
-from tastemix.engine.base import Held, Matrix, Pair
-from tastemix.engine.cpu import CpuEngine
+from tastemix.engine import engine_of
+from tastemix.engine.base import SIDES, Held, Matrix, Pair, held_offsets, with_offsets
 from tastemix.engine.objective import Objective
-from tastemix.errors import ParameterError
 from tastemix.model import explain
 from tastemix.model.factors import Factors
 from tastemix.training import loop
@@ -26,13 +25,12 @@ def compressed(factors: Factors, ratings: Ratings, rank: int) -> Factors:
 
     They start from the tastes of as many members as the rank has room for.
     """
-    if not isinstance(rank, int | np.integer) or rank < 1:
-        raise ParameterError(f"rank is {rank!r}: it must be a whole number of 1 or more")
+    checks.whole("rank", rank)
     targets = _predicted(factors, ratings, rank)
     start, held = _start(factors, rank)
-    session = CpuEngine().open(targets, start, held)
+    session = engine_of(None).place(targets).open(start, held)
     loop.run(session, [PHASE])
-    return Factors(*session.factors(), targets.shift, held)
+    return Factors.of(session, targets.shift, held)
 
 
 def _predicted(factors: Factors, ratings: Ratings, rank: int) -> Ratings:
@@ -57,7 +55,7 @@ def _predicted(factors: Factors, ratings: Ratings, rank: int) -> Ratings:
 
 def _start(factors: Factors, rank: int) -> tuple[Pair, Held]:
     """The mean of the first members, as far as the rank reaches; the rest starts at random."""
-    members = factors.split()
+    members = factors.parts
     tastes = explain.tastes_of(members[0])
     used = members[: max(1, min(len(members), rank // max(len(tastes), 1)))]
     share = np.float32(len(used) ** -0.5)
@@ -71,5 +69,5 @@ def _start(factors: Factors, rank: int) -> tuple[Pair, Held]:
             wide = np.hstack([wide, noise])
         return np.ascontiguousarray(wide[:, :rank])
 
-    start = Pair(side([m.users for m in used]), side([m.items for m in used]))
-    return loop.with_offsets(start)
+    start = Pair(*(with_offsets(side([m.side(s) for m in used]), s) for s in SIDES))
+    return start, held_offsets(rank)

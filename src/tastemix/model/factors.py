@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -13,7 +14,17 @@ from numpy.typing import NDArray
 from tastemix.data.ids import Ids, Indices
 from tastemix.data.ratings import Half
 from tastemix.engine import scoring
-from tastemix.engine.base import Held, Matrix
+from tastemix.engine.base import (
+    SIDES,
+    Engine,
+    Fixed,
+    Held,
+    Matrix,
+    Pull,
+    Pulls,
+    Session,
+    Side,
+)
 from tastemix.model.topn import Allowed
 from tastemix.training.phase import Phase
 
@@ -52,6 +63,13 @@ class Factors:
     """Coordinates that were held at one, so that the other side's entry there is an offset."""
     members: int = 1
     """Products whose mean this is; each has rank / members neighbouring coordinates."""
+    pulls: Pulls | None = None
+    """What rows were pulled towards, where that is what their choices suggest."""
+
+    @staticmethod
+    def of(session: Session, shift: float, held: Held) -> Factors:
+        """The factors of a session as they are now."""
+        return Factors(*session.factors(), shift, held, pulls=session.pulls())
 
     @staticmethod
     def mean(members: Sequence[Factors]) -> Factors:
@@ -65,16 +83,50 @@ class Factors:
         )
         users = np.hstack([member.users for member in members])
         items = np.hstack([member.items for member in members])
-        return Factors(users, items, first.shift, held, len(members))
+        pulls = None
+        if first.pulls is not None:
+            both = [[member.pulls.of(side) for member in members if member.pulls] for side in SIDES]
+            sides = [(np.hstack([p.mean for p in s]), np.hstack([p.z for p in s])) for s in both]
+            pulls = Pulls(Pull(*sides[0]), Pull(*sides[1]))
+        return Factors(users, items, first.shift, held, len(members), pulls)
 
-    def split(self) -> list[Factors]:
+    @cached_property
+    def parts(self) -> tuple[Factors, ...]:
         """The members, each by itself."""
         width = self.rank // self.members
         held = Held(*(tuple(r for r in coordinates if r < width) for coordinates in self.held))
-        blocks = [slice(at, at + width) for at in range(0, self.rank, width)]
-        users = [np.ascontiguousarray(self.users[:, block]) for block in blocks]
-        items = [np.ascontiguousarray(self.items[:, block]) for block in blocks]
-        return [Factors(u, i, self.shift, held) for u, i in zip(users, items, strict=True)]
+        members = []
+        for at in range(0, self.rank, width):
+            users, items = (
+                np.ascontiguousarray(self.side(side)[:, at : at + width]) for side in SIDES
+            )
+            pulls = None if self.pulls is None else self.pulls.columns(at, at + width)
+            members.append(Factors(users, items, self.shift, held, pulls=pulls))
+        return tuple(members)
+
+    def side(self, side: Side) -> Matrix:
+        """The rows of one side."""
+        return self.users if side == "users" else self.items
+
+    def average(self, side: Side) -> Matrix:
+        """The average row of one side."""
+        mean: Matrix = self.side(side).mean(axis=0, dtype=np.float64).astype(np.float32)
+        return mean
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, without what is made from them when it is asked for."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
+    def _fixed(self) -> dict[tuple[Side, str], Fixed]:
+        return {}
+
+    def fixed(self, side: Side, engine: Engine) -> Fixed:
+        """The rows of one side, made ready once for rows of the other to be fitted to them."""
+        key = side, type(engine).__qualname__
+        if key not in self._fixed:
+            self._fixed[key] = engine.fix(self.side(side))
+        return self._fixed[key]
 
     @property
     def rank(self) -> int:
@@ -90,8 +142,8 @@ class Factors:
         """As `pairs`; −1 is the average row of its side."""
         if (user >= 0).all() and (item >= 0).all():
             return self.pairs(user, item)
-        users = np.vstack([self.users, self.users.mean(axis=0)])
-        items = np.vstack([self.items, self.items.mean(axis=0)])
+        users = np.vstack([self.users, self.average("users")])
+        items = np.vstack([self.items, self.average("items")])
         rows = [
             np.where(number < 0, len(factor) - 1, number).astype(np.int32)
             for number, factor in ((user, users), (item, items))

@@ -19,9 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tastemix.data.ids import Ids, Indices
-from tastemix.data.ratings import Ratings, Scale
-from tastemix.engine.base import Engine, Held, Matrix, Pair, Side
-from tastemix.engine.cpu import CpuEngine
+from tastemix.data.ratings import Half, Ratings, Scale
+from tastemix.engine import engine_of
+from tastemix.engine.base import OTHER, SIDES, Engine, Matrix, Pair, Placed, Pull, Pulls, Side
+from tastemix.engine.objective import Objective
 from tastemix.errors import IdError, ParameterError
 from tastemix.model.factors import Factors, Head
 from tastemix.training import loop
@@ -37,37 +38,50 @@ UPDATES_A_STEP = 4
 
 
 def rows(
-    ratings: Ratings,
-    fixed: Matrix,
+    half: Half,
+    factors: Factors,
     side: Side,
     phases: Sequence[Phase],
-    average: Matrix,
-    held: Held = Held(),
-    engine: Engine | None = None,
+    engine: Engine | str | None = None,
 ) -> Matrix:
-    """The rows of `side` that fit the ratings, given the other side's factor.
+    """The rows of `side` that fit the ratings of `half`, given the other side's factor.
 
-    Under a dynamic prior, or where λ₂ pulls towards the average, a row starts as the `average` one
-    of training.
+    A row starts as the average one of training under a dynamic prior, or where λ₂ pulls there; and
+    as what its choices suggest where that pulls.
     """
     if not phases:
         raise ParameterError("this model was not made by phases: only factorisations take in rows")
     phase = last_phase(phases)
-    objective = phase.objective
-    count = len(ratings.users if side == "users" else ratings.items)
-    moving = np.zeros((count, fixed.shape[1]), np.float32)
-    if objective.dynamic or takes_average(phases):
-        moving[:] = average
-    moving[:, list(getattr(held, side))] = 1
-    start = Pair(moving, fixed) if side == "users" else Pair(fixed, moving)
-    session = (engine or CpuEngine()).open(ratings, start, held)
-    if objective.dynamic:
-        for _ in range(phase.steps):
-            session.half_step(side, objective, 0.0, UPDATES_A_STEP * fixed.shape[1])
-    else:
-        session.half_step(side, objective, 0.0, MOST_UPDATES)
-    found: Matrix = getattr(session.factors(), side)
-    return found
+    objective, count, rank = phase.objective, len(half.pointers) - 1, factors.rank
+    start, centres = np.zeros((count, rank), np.float32), None
+    if objective.dynamic or objective.centred:
+        start[:] = factors.average(side)
+    elif objective.chosen:
+        start = centres = suggested(half, factors, side, objective)
+    held = factors.held.of(side)
+    start[:, held] = 1
+    return factors.fixed(OTHER[side], engine_of(engine)).rows(
+        half,
+        np.maximum(start, 0),
+        held,
+        objective,
+        factors.shift,
+        centres=centres,
+        max_updates=UPDATES_A_STEP * rank if objective.dynamic else MOST_UPDATES,
+        times=phase.steps if objective.dynamic else 1,
+    )
+
+
+def suggested(half: Half, factors: Factors, side: Side, objective: Objective) -> Matrix:
+    """What the choices of each row suggest: μ + (|Ω| + c)^(−½) Σ_{j∈Ω} z_j."""
+    if factors.pulls is None:
+        raise ParameterError("this model was saved without what its rows are pulled towards")
+    pull, counts = factors.pulls.of(side), half.counts
+    sums = np.zeros((len(counts), factors.rank))
+    np.add.at(sums, half.rows, pull.z[half.indices])
+    scale = np.maximum(counts + objective.choice_shrinkage, 1.0) ** -0.5
+    centres: Matrix = (pull.mean + scale[:, None] * sums).astype(np.float32)
+    return centres
 
 
 def given(ratings: Mapping[Any, float], known: Ids, scale: Scale) -> Ratings:
@@ -87,19 +101,17 @@ def given(ratings: Mapping[Any, float], known: Ids, scale: Scale) -> Ratings:
     return Ratings.over(users, items, user, item, list(ratings.values()), None, scale)
 
 
-def folded(head: Head, given: Ratings, side: Side) -> Head:
-    """The head with the rows of `given` in place of this side's, member by member."""
+def folded(head: Head, half: Half, side: Side, engine: Engine | str | None = None) -> Head:
+    """The head with the rows of `half` in place of this side's, member by member."""
     members = []
-    for f in head.factors.split():
-        fixed, moved = (f.items, f.users) if side == "users" else (f.users, f.items)
-        new = rows(given, fixed, side, head.phases, moved.mean(axis=0), f.held)
-        changed: dict[str, Any] = {side: new}
-        members.append(dataclasses.replace(f, **changed))
+    for part in head.factors.parts:
+        changed: dict[str, Any] = {side: rows(half, part, side, head.phases, engine)}
+        members.append(dataclasses.replace(part, **changed))
     return dataclasses.replace(head, factors=Factors.mean(members))
 
 
 def updated(
-    head: Head, ratings: Ratings, users: Indices, items: Indices, steps: int
+    head: Head, placed: Placed, shift: float, users: Indices, items: Indices, steps: int
 ) -> tuple[Head, list[Step]]:
     """The head after some steps of its last phase on these ratings, and those steps.
 
@@ -107,11 +119,12 @@ def updated(
     """
     phase = dataclasses.replace(last_phase(head.phases), steps=steps)
     members, history = [], []
-    for f in head.factors.split():
-        start = Pair(_rows_of(f.users, users), _rows_of(f.items, items))
-        session = CpuEngine().open(ratings, start, f.held)
+    for part in head.factors.parts:
+        start = Pair(_rows_of(part, "users", users), _rows_of(part, "items", items))
+        pulls = None if part.pulls is None else _pulls_of(part.pulls, users, items)
+        session = placed.open(start, part.held, pulls)
         history += loop.run(session, [phase])
-        members.append(Factors(*session.factors(), ratings.shift, f.held))
+        members.append(Factors.of(session, shift, part.held))
     return dataclasses.replace(head, factors=Factors.mean(members)), history
 
 
@@ -145,9 +158,20 @@ def last_phase(phases: Sequence[Phase]) -> Phase:
 
 def takes_average(phases: Sequence[Phase]) -> bool:
     """Whether someone without ratings is an average person to these phases."""
-    return bool(phases) and last_phase(phases).objective.centred
+    return bool(phases) and last_phase(phases).objective.centre != "zero"
 
 
-def _rows_of(rows: Matrix, numbers: Indices) -> Matrix:
-    """These rows; the mean row for those that are new (−1)."""
-    return np.where(numbers[:, None] < 0, rows.mean(axis=0), rows[numbers]).astype(np.float32)
+def _rows_of(factors: Factors, side: Side, numbers: Indices) -> Matrix:
+    """These rows; the average row for those that are new (−1)."""
+    new, rows = numbers[:, None] < 0, factors.side(side)
+    return np.where(new, factors.average(side), rows[numbers]).astype(np.float32)
+
+
+def _pulls_of(pulls: Pulls, users: Indices, items: Indices) -> Pulls:
+    """The pulls with a row for each of these; nobody new pulls anybody yet."""
+    numbers = {"users": items, "items": users}
+    sides = [
+        Pull(pull.mean, np.where(numbers[side][:, None] < 0, 0, pull.z[numbers[side]]))
+        for side, pull in zip(SIDES, pulls, strict=True)
+    ]
+    return Pulls(*sides)

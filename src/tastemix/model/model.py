@@ -13,12 +13,13 @@ import pyarrow as pa
 
 from tastemix.data.ids import Indices
 from tastemix.data.ratings import Half, Ratings, Scale
-from tastemix.engine.base import Side
+from tastemix.engine import engine_of
+from tastemix.engine.base import Engine, Side
 from tastemix.errors import DataError, ParameterError
 from tastemix.model import distil, explain, fold_in, topn
 from tastemix.model.factors import Factors, Floats, Head, Population, Scores
 from tastemix.model.fold_in import NEW
-from tastemix.model.uncertainty import Noise, placed
+from tastemix.model.uncertainty import Noise, placed_on
 from tastemix.training.loop import Step
 from tastemix.training.phase import Phase
 
@@ -221,16 +222,23 @@ class Model:
         best, cosine = explain.neighbours(rows, self.users.ids.number(user), n)
         return pa.table({"user": self.users.ids.take(best), "similarity": cosine})
 
-    def fold_in(self, ratings: Mapping[Any, float]) -> Person:
+    def fold_in(
+        self, ratings: Mapping[Any, float], *, engine: Engine | str | None = None
+    ) -> Person:
         """A new person from a few ratings {item: rating}, without retraining."""
-        return Person(self._folded(fold_in.given(ratings, self.items.ids, self.scale), "users"))
+        given = fold_in.given(ratings, self.items.ids, self.scale)
+        return Person(self._folded(given, "users", engine))
 
-    def fold_in_item(self, ratings: Mapping[Any, float]) -> NewItem:
+    def fold_in_item(
+        self, ratings: Mapping[Any, float], *, engine: Engine | str | None = None
+    ) -> NewItem:
         """A new item from a few ratings {user: rating}, without retraining."""
         given = fold_in.given(ratings, self.users.ids, self.scale)
-        return NewItem(self, self._folded(given, "items"))
+        return NewItem(self, self._folded(given, "items", engine))
 
-    def update(self, ratings: Ratings, *, steps: int = 5) -> Model:
+    def update(
+        self, ratings: Ratings, *, steps: int = 5, engine: Engine | str | None = None
+    ) -> Model:
         """The model of the training ratings and these, from a few steps of its last phase.
 
         A pair rated before takes the new rating. New users and items start as the average one.
@@ -242,14 +250,17 @@ class Model:
         both = fold_in.joined(self.ratings, ratings)
         users = self.users.ids.find(both.users.values)
         items = self.items.ids.find(both.items.values)
-        head, done = fold_in.updated(Head(self.factors, self.phases), both, users, items, steps)
+        placed, ranking = engine_of(engine).place(both), self.ranking
+        where = placed, both.shift, users, items, steps
+        head, done = fold_in.updated(Head(self.factors, self.phases), *where)
+        if ranking is not None:
+            ranking, _ = fold_in.updated(ranking, *where)
+        placed.close()
         history = [
             dataclasses.replace(step, number=len(self.history) + at, phase=len(self.phases) - 1)
             for at, step in enumerate(done, 1)
         ]
-        ranking, noise = self.ranking, self.noise
-        if ranking is not None:
-            ranking, _ = fold_in.updated(ranking, both, users, items, steps)
+        noise = self.noise
         if noise is not None:
             noise = noise.rows("users", users).rows("items", items)
         return dataclasses.replace(
@@ -280,7 +291,7 @@ class Model:
             rank = len(explain.tastes_of(self.factors)) * 3 // (2 * self.factors.members)
         ranking = self.ranking
         if ranking is not None:
-            ranking = dataclasses.replace(ranking, factors=ranking.factors.split()[0])
+            ranking = dataclasses.replace(ranking, factors=ranking.factors.parts[0])
         scores = distil.compressed(self.factors, self.ratings, rank)
         return dataclasses.replace(self, scores=scores, ranking=ranking)
 
@@ -296,7 +307,7 @@ class Model:
     def _std(self, user: Indices, item: Indices) -> Floats:
         if self.noise is None:
             raise ParameterError(f"a {self.method} model knows no errors: fit tm.ANMF for them")
-        place = placed(self.predict_numbers(user, item), self.scale)
+        place = placed_on(self.predict_numbers(user, item), self.scale)
         return self.noise.std(user, item, (self.users.count, self.items.count), place)
 
     def _known_users(self, users: Any) -> Indices:
@@ -316,13 +327,13 @@ class Model:
             return self.ratings.by_user
         return topn.left_out(self.users.ids, self.items.ids, asked, seen)
 
-    def _folded(self, given: Ratings, side: Side) -> Model:
+    def _folded(self, given: Ratings, side: Side, engine: Engine | str | None) -> Model:
         """The model with the rows of `given` in place of this side's, the other side fixed."""
-        half = given.by_user if side == "users" else given.by_item
-        head = fold_in.folded(Head(self.factors, self.phases), given, side)
-        ranking = None if self.ranking is None else fold_in.folded(self.ranking, given, side)
-        new = np.full(len(getattr(given, side)), -1, np.int32)
-        changed: dict[str, Any] = {side: Population.of(getattr(given, side), half)}
+        half = given.half(side)
+        head = fold_in.folded(Head(self.factors, self.phases), half, side, engine)
+        ranking = None if self.ranking is None else fold_in.folded(self.ranking, half, side, engine)
+        new = np.full(len(given.ids(side)), -1, np.int32)
+        changed: dict[str, Any] = {side: Population.of(given.ids(side), half)}
         changed["noise"] = None if self.noise is None else self.noise.rows(side, new)
         return dataclasses.replace(
             self, scores=head.factors, ratings=given, history=(), ranking=ranking, **changed

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tastemix import draws
 from tastemix.data.ids import Indices
-from tastemix.data.ratings import Ratings, Scale
-from tastemix.engine.base import Side
-from tastemix.model.factors import Floats, Scores
+from tastemix.data.ratings import Scale
+from tastemix.engine.base import Pair, Placed, Session, Side, Spread
+from tastemix.model.factors import Factors, Floats
 
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 COEFFICIENTS = 7
+SPLIT_SEED = 0
 UNSEEN = 0.1
 """The share of the ratings that the trial fit does not see."""
 SHRINKAGE = 8.0
@@ -46,7 +46,7 @@ class Noise:
     def std(self, user: Indices, item: Indices, counts: Counts, place: Floats) -> Floats:
         """The standard deviation of each pair's rating around its prediction; −1 is anyone.
 
-        counts: the training ratings of every user and of every item. place: see `placed`.
+        counts: the training ratings of every user and of every item. place: see `placed_on`.
         """
         features = _features((self.users, self.items), counts, (user, item), place)
         return np.exp(0.5 * _bounded(features @ self.coefficients))
@@ -58,38 +58,46 @@ class Noise:
         return dataclasses.replace(self, **changed)
 
 
-def placed(prediction: Floats, scale: Scale) -> Floats:
+def placed_on(prediction: Floats, scale: Scale) -> Floats:
     """Where on the scale a prediction lies, from 0 to 1."""
     low, high = scale
     return (prediction.clip(low, high) - low) / max(high - low, 1e-12)
 
 
-def estimate(ratings: Ratings, scores: Scores, trial: Callable[[Ratings], Scores]) -> Noise:
-    """The noise around these scores, by the errors of a trial fit on ratings it does not see."""
-    unseen = draws.words(0, (len(ratings),)) < np.uint64(int(UNSEEN * 2**64))
-    if unseen.all() or not unseen.any():
-        unseen = np.arange(len(ratings)) == 0
-    seen, later = ratings.subset(~unseen), ratings.subset(unseen)
-    half = later.by_user
-    pairs = half.rows, half.indices
-    found = trial(seen) if len(seen) else scores
-    prediction = found.pairs(*pairs).clip(*ratings.scale)
-    counts = seen.by_user.counts, seen.by_item.counts
-    features = _features(_spreads(seen, found), counts, pairs, placed(prediction, ratings.scale))
-    coefficients = _fitted(features, (half.values - prediction) ** 2)
-    return Noise(tuple(map(float, coefficients)), *_spreads(ratings, scores))
+def estimate(
+    placed: Placed, factors: Factors, scale: Scale, trial: Callable[[Placed], Factors]
+) -> Noise:
+    """The noise around the predictions of factors, by the errors of a trial fit on ratings it does
+    not see.
+    """
+    seen, unseen = placed.split(SPLIT_SEED, UNSEEN)
+    session = opened(seen, trial(seen))
+    found = session.errors(unseen)
+    prediction = found.prediction.clip(*scale)
+    spreads = session.spread("users"), session.spread("items")
+    seen.close()
+    counts = spreads[0].counts, spreads[1].counts
+    pairs = found.user, found.item
+    features = _features(_shares(*spreads), counts, pairs, placed_on(prediction, scale))
+    coefficients = _fitted(features, (found.truth - prediction) ** 2)
+    whole = opened(placed, factors)
+    return Noise(
+        tuple(map(float, coefficients)), *_shares(whole.spread("users"), whole.spread("items"))
+    )
 
 
-def _spreads(ratings: Ratings, scores: Scores) -> tuple[Floats, Floats]:
-    half = ratings.by_user
-    rows = half.rows
-    squared = (scores.pairs(rows, half.indices).clip(*ratings.scale) - half.values) ** 2
-    overall = max(float(squared.mean()), 1e-12) if len(squared) else 1.0
-    logs = []
-    for numbers, ids in ((rows, ratings.users), (half.indices, ratings.items)):
-        sums = np.bincount(numbers, squared, len(ids)) + SHRINKAGE * overall
-        counts = np.bincount(numbers, minlength=len(ids)) + SHRINKAGE
-        logs.append(np.log(sums / counts / overall))
+def opened(placed: Placed, factors: Factors) -> Session:
+    """A session that holds factors, or the mean of several products, to ask about their errors."""
+    return placed.open(Pair(factors.users / np.float32(factors.members), factors.items))
+
+
+def _shares(users: Spread, items: Spread) -> tuple[Floats, Floats]:
+    """The log of each one's mean squared error, relative to all."""
+    overall = max(float(users.squared.sum()) / max(int(users.counts.sum()), 1), 1e-12)
+    logs = [
+        np.log((side.squared + SHRINKAGE * overall) / (side.counts + SHRINKAGE) / overall)
+        for side in (users, items)
+    ]
     return logs[0], logs[1]
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import index
 
+from tastemix import checks
 from tastemix.engine.objective import Objective
 from tastemix.errors import ParameterError
 
@@ -20,12 +20,7 @@ class Phase:
     tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
-        try:
-            steps = index(self.steps)
-        except TypeError:
-            steps = -1
-        if steps < 0:
-            raise ParameterError(f"steps is {self.steps!r}: it must be a whole number, 0 or more")
+        checks.whole("steps", self.steps, least=0)
         if not 0 <= self.tolerance < 1:
             raise ParameterError(
                 f"tolerance is {self.tolerance}: it must be at least 0 and below 1"

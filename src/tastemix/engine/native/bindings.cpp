@@ -5,11 +5,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <memory>
+#include <algorithm>
 #include <stdexcept>
 
+#include "choices.hpp"
 #include "isa.hpp"
-#include "session.hpp"
+#include "mover.hpp"
 #include "tables.hpp"
 
 namespace nb = nanobind;
@@ -19,7 +20,7 @@ namespace tastemix {
 namespace {
 
 template <class T> using Line = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // True when a signal handler (Ctrl-C) raised; the exception is then set.
 bool interrupted() {
@@ -39,99 +40,164 @@ void check_ids(const Line<int32_t>& ids, std::size_t count) {
         if (ids.data()[i] < 0 || std::size_t(ids.data()[i]) >= count) throw std::out_of_range("row number");
 }
 
-struct BoundHalf {
+struct BoundHalf {           // keeps the arrays alive; checked once, used by many sessions
     Line<int64_t> pointers;
     Line<int32_t> indices;
     Line<float> values;
+    Half half;
 
-    Half checked(std::size_t columns) const {
+    BoundHalf(Line<int64_t> pointers_, Line<int32_t> indices_, Line<float> values_, int64_t columns)
+        : pointers(pointers_), indices(indices_), values(values_) {
         const std::size_t rows = pointers.size() - 1;
         if (pointers.size() < 2 || pointers.data()[0] != 0 || indices.size() != values.size() ||
             std::size_t(pointers.data()[rows]) != indices.size())
             throw std::invalid_argument("sparse half");
         for (std::size_t r = 0; r < rows; r++)
             if (pointers.data()[r] > pointers.data()[r + 1]) throw std::invalid_argument("sparse half");
-        check_ids(indices, columns);
-        return {pointers.data(), indices.data(), values.data(), int64_t(rows)};
+        check_ids(indices, std::size_t(columns));
+        half = {pointers.data(), indices.data(), values.data(), int64_t(rows), columns,
+                Half::chunked(pointers.data(), int64_t(rows))};
     }
 };
 
-struct BoundSession {
-    BoundHalf by_user, by_item;        // keep the arrays alive
-    std::unique_ptr<Session> session;
-
-    BoundSession(Line<int64_t> user_pointers, Line<int32_t> user_indices, Line<float> user_values,
-                 Line<int64_t> item_pointers, Line<int32_t> item_indices, Line<float> item_values, int rank,
-                 float shift)
-        : by_user{user_pointers, user_indices, user_values}, by_item{item_pointers, item_indices, item_values} {
-        if (rank < 1) throw std::invalid_argument("rank");
-        session = std::make_unique<Session>(by_user.checked(item_pointers.size() - 1),
-                                            by_item.checked(user_pointers.size() - 1), rank, shift);
-    }
-
-    void check_side(int side) const {
-        if (side != 0 && side != 1) throw std::out_of_range("side");
-    }
-
-    void set_factor(int side, Rows rows) {
-        check_side(side);
-        if (int64_t(rows.shape(0)) != session->rows(side) || int(rows.shape(1)) != session->rank())
-            throw std::invalid_argument("factor of another shape");
-        session->set_factor(side, rows.data());
-    }
-
-    auto get_factor(int side) const {
-        check_side(side);
-        const auto rows = std::size_t(session->rows(side)), rank = std::size_t(session->rank());
-        Fresh<float> out(rows * rank);
-        session->get_factor(side, out.data);
-        return nb::ndarray<nb::numpy, float, nb::ndim<2>>(out.data, {rows, rank}, out.owner);
-    }
-
-    void hold(int side, int coordinate) {
-        check_side(side);
-        if (coordinate < 0 || coordinate >= session->rank()) throw std::out_of_range("coordinate");
-        session->set_movable(side, coordinate, false);
-    }
-
-    nb::tuple half_step(int side, float l1, float l2, float l2_per_rating, float prior, float weight,
-                        bool dynamic, bool centred, float tolerance, int64_t max_updates) {
-        check_side(side);
-        Report report;
-        {
-            nb::gil_scoped_release release;
-            report = session->half_step(side, {l1, l2, l2_per_rating, prior, weight, dynamic, centred},
-                                        tolerance, max_updates, interrupted);
-        }
-        if (PyErr_Occurred()) throw nb::python_error();
-        return nb::make_tuple(report.objective, report.updates, report.largest);
-    }
-
-    void row_grams(int side) {
-        check_side(side);
-        {
-            nb::gil_scoped_release release;
-            session->row_grams(side, interrupted);
-        }
-        if (PyErr_Occurred()) throw nb::python_error();
-    }
-};
-
-nb::tuple bound_counting_sort(Line<int32_t> key, int64_t keys) {
-    Fresh<int64_t> pointers(std::size_t(keys) + 1);
-    Fresh<int32_t> order(key.size());
-    bool inside;
-    {
-        nb::gil_scoped_release release;
-        inside = counting_sort(key.data(), int64_t(key.size()), keys, pointers.data, order.data);
-    }
-    if (!inside) throw std::out_of_range("key");
-    return nb::make_tuple(
-        nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>(pointers.data, {std::size_t(keys) + 1}, pointers.owner),
-        nb::ndarray<nb::numpy, int32_t, nb::ndim<1>>(order.data, {key.size()}, order.owner));
+nb::ndarray<nb::numpy, float, nb::ndim<2>> matrix(const Rows& rows) {
+    const auto count = std::size_t(rows.count), rank = std::size_t(rows.rank);
+    Fresh<float> out(count * rank);
+    rows.get(out.data);
+    return {out.data, {count, rank}, out.owner};
 }
 
-auto bound_pair_products(Rows users, Rows items, Line<int32_t> user, Line<int32_t> item) {
+template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> line(const std::vector<T>& values) {
+    Fresh<T> out(values.size());
+    std::copy(values.begin(), values.end(), out.data);
+    return {out.data, {values.size()}, out.owner};
+}
+
+void fill(Rows& rows, const Matrix& values) {
+    if (int64_t(values.shape(0)) != rows.count || int(values.shape(1)) != rows.rank)
+        throw std::invalid_argument("factor of another shape");
+    rows.set(values.data());
+}
+
+// Runs without the GIL; raises what a signal handler raised.
+template <class F> auto released(F&& f) {
+    auto result = [&] {
+        nb::gil_scoped_release release;
+        return f();
+    }();
+    if (PyErr_Occurred()) throw nb::python_error();
+    return result;
+}
+
+void make_rows(Rows* at, Matrix values) {
+    if (values.shape(1) < 1) throw std::invalid_argument("rank");
+    new (at) Rows(int64_t(values.shape(0)), int(values.shape(1)));
+    at->set(values.data());
+}
+
+void check_alike(const Rows& one, const Rows& other) {
+    if (one.rank != other.rank || one.kernels.width != other.kernels.width)
+        throw std::invalid_argument("factors of different ranks or instruction sets");
+}
+
+// A tuple (Σ x, Σ ‖x − μ‖², Σ |Ω| ‖x − μ‖², Σ x xᵀ or None) for every span of rows.
+nb::list bound_sums(const Rows& rows, const BoundHalf* half, const Rows* centres, bool gram) {
+    if (half && half->half.rows != rows.count) throw std::invalid_argument("rows");
+    if (centres && (centres->count != rows.count || centres->rank != rows.rank)) throw std::invalid_argument("centres");
+    const std::vector<Sums> spans =
+        released([&] { return sums_of(rows, half ? &half->half : nullptr, centres, gram, interrupted); });
+    nb::list out;
+    for (const Sums& span : spans)
+        out.append(nb::make_tuple(line(span.columns), span.squares, span.counted, line(span.gram)));
+    return out;
+}
+
+auto bound_row_errors(const BoundHalf& half, const Rows& moving, const Rows& fixed, float shift, double low,
+                      double high) {
+    check_alike(moving, fixed);
+    if (half.half.rows != moving.count || half.half.columns != fixed.count) throw std::invalid_argument("rows");
+    Fresh<double> out(std::size_t(moving.count));
+    released([&] { return row_errors(half.half, moving, fixed, shift, low, high, out.data, interrupted); });
+    return nb::ndarray<nb::numpy, double, nb::ndim<1>>(out.data, {std::size_t(moving.count)}, out.owner);
+}
+
+struct BoundMover {
+    Mover mover;
+    const Half& half;
+    Rows& moving;
+    bool surveyed = false;
+
+    BoundMover(BoundHalf& half_, Rows& moving_, float shift, Workspace& work)
+        : mover(half_.half, moving_, shift, work), half(half_.half), moving(moving_) {
+        if (half.rows != moving.count) throw std::invalid_argument("rows");
+    }
+
+    void hold(int coordinate) {
+        if (coordinate < 0 || coordinate >= moving.rank) throw std::out_of_range("coordinate");
+        mover.hold(coordinate);
+    }
+
+    void check(const Rows& fixed) const {
+        check_alike(moving, fixed);
+        if (fixed.count != half.columns) throw std::invalid_argument("columns");
+    }
+
+    nb::tuple survey(const Rows& fixed, float l2, float l2_per_rating, float prior, float weight, bool dynamic,
+                     Line<float> gram, Line<float> linear, const Rows* centres) {
+        check(fixed);
+        const auto rank = std::size_t(moving.rank);
+        if (linear.size() != rank || (weight != 0 && gram.size() != rank * rank)) throw std::invalid_argument("terms");
+        if (centres) {
+            check_alike(moving, *centres);
+            if (centres->count != moving.count) throw std::invalid_argument("centres");
+        }
+        const Terms terms{l2, l2_per_rating, prior, weight, dynamic, gram.data(), linear.data()};
+        Survey out{};
+        surveyed = released([&] { return mover.survey(fixed, terms, centres, out, interrupted); });
+        return nb::make_tuple(out.objective, out.gain);
+    }
+
+    nb::tuple descend(float threshold, int64_t max_updates) {
+        if (!surveyed) throw std::logic_error("descend before survey");
+        surveyed = false;
+        Descent out{};
+        released([&] { return mover.descend(threshold, max_updates, out, interrupted); });
+        return nb::make_tuple(out.decrease, out.updates, out.largest);
+    }
+
+    void row_grams(const Rows& fixed) {
+        check(fixed);
+        released([&] { return mover.row_grams(fixed, interrupted), true; });
+    }
+};
+
+struct BoundChoices {
+    Choices choices;
+
+    BoundChoices(BoundHalf& own, BoundHalf& other, int rank) : choices(own.half, other.half, rank) {
+        if (own.half.rows != other.half.columns || own.half.columns != other.half.rows)
+            throw std::invalid_argument("halves of different ratings");
+    }
+
+    void follow(const Rows& rows, int iterations) {
+        check_alike(rows, choices.centres);
+        if (rows.count != choices.centres.count) throw std::invalid_argument("rows");
+        released([&] { return choices.follow(rows, iterations, interrupted); });
+    }
+
+    void put(Line<double> mean, Matrix z) {
+        if (mean.size() != choices.mean.size()) throw std::invalid_argument("mean");
+        std::copy_n(mean.data(), mean.size(), choices.mean.data());
+        fill(choices.z, z);
+        released([&] { return choices.place(interrupted); });
+    }
+
+    double penalty() const {
+        return released([&] { return choices.penalty(interrupted); });
+    }
+};
+
+auto bound_pair_products(Matrix users, Matrix items, Line<int32_t> user, Line<int32_t> item) {
     if (users.shape(1) != items.shape(1) || user.size() != item.size()) throw std::invalid_argument("shapes");
     check_ids(user, users.shape(0));
     check_ids(item, items.shape(0));
@@ -146,7 +212,7 @@ auto bound_pair_products(Rows users, Rows items, Line<int32_t> user, Line<int32_
     return nb::ndarray<nb::numpy, double, nb::ndim<1>>(out.data, {user.size()}, out.owner);
 }
 
-auto bound_top_items(Rows users, Rows items, Line<int32_t> user, Line<int64_t> seen_pointers,
+auto bound_top_items(Matrix users, Matrix items, Line<int32_t> user, Line<int64_t> seen_pointers,
                      Line<int32_t> seen, Line<uint8_t> allowed, int n) {
     if (users.shape(1) != items.shape(1) || allowed.size() != items.shape(0) || n < 1 ||
         seen_pointers.size() != users.shape(0) + 1 || seen_pointers.data()[0] != 0 ||
@@ -172,16 +238,35 @@ auto bound_top_items(Rows users, Rows items, Line<int32_t> user, Line<int64_t> s
 
 NB_MODULE(_native, m) {
     using namespace tastemix;
+    nb::set_leak_warnings(false);    // models may be alive when the interpreter ends
     m.doc() = "The row problem, greedy coordinate descent and the thread pool.";
-    nb::class_<BoundSession>(m, "Session")
-        .def(nb::init<Line<int64_t>, Line<int32_t>, Line<float>, Line<int64_t>, Line<int32_t>, Line<float>, int,
-                      float>())
-        .def("set_factor", &BoundSession::set_factor)
-        .def("get_factor", &BoundSession::get_factor)
-        .def("hold", &BoundSession::hold)
-        .def("half_step", &BoundSession::half_step)
-        .def("row_grams", &BoundSession::row_grams);
-    m.def("counting_sort", bound_counting_sort);
+    nb::class_<BoundHalf>(m, "Half").def(nb::init<Line<int64_t>, Line<int32_t>, Line<float>, int64_t>());
+    nb::class_<Rows>(m, "Rows")
+        .def("__init__", make_rows)
+        .def("set", fill)
+        .def("get", matrix)
+        .def("sums", bound_sums, "half"_a.none(), "centres"_a.none(), "gram"_a);
+    nb::class_<Workspace>(m, "Workspace").def(nb::init<>());
+    nb::class_<BoundMover>(m, "Mover")
+        .def(nb::init<BoundHalf&, Rows&, float, Workspace&>(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+             nb::keep_alive<1, 5>())
+        .def("hold", &BoundMover::hold)
+        .def("survey", &BoundMover::survey, "fixed"_a, "l2"_a, "l2_per_rating"_a, "prior"_a, "weight"_a, "dynamic"_a,
+             "gram"_a, "linear"_a, "centres"_a.none())
+        .def("descend", &BoundMover::descend)
+        .def("row_grams", &BoundMover::row_grams);
+    nb::class_<BoundChoices>(m, "Choices")
+        .def(nb::init<BoundHalf&, BoundHalf&, int>(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+        .def("set", [](BoundChoices& c, float l2, float per, float ridge, float shrinkage) {
+            c.choices.set(l2, per, ridge, shrinkage);
+        })
+        .def("follow", &BoundChoices::follow)
+        .def("put", &BoundChoices::put)
+        .def("penalty", &BoundChoices::penalty)
+        .def_prop_ro("mean", [](const BoundChoices& c) { return line(c.choices.mean); }, nb::rv_policy::automatic)
+        .def_prop_ro("z", [](const BoundChoices& c) { return matrix(c.choices.z); }, nb::rv_policy::automatic)
+        .def_prop_ro("centres", [](BoundChoices& c) -> Rows& { return c.choices.centres; });
+    m.def("row_errors", bound_row_errors);
     m.def("pair_products", bound_pair_products);
     m.def("top_items", bound_top_items);
     m.def("threads", threads);

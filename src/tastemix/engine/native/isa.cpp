@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "kernels.hpp"
-#include "session.hpp"
+#include "rows.hpp"
 
 namespace tastemix {
 namespace {

@@ -3,7 +3,7 @@
 //
 //   X  the moving factor, rows x          Ω  the ratings of a row: (index j, value a_j)
 //   Y  the fixed factor, rows y_j         w  the weight of the unknown ratings
-//   S = Σ_{j∈Ω} y_j y_jᵀ   G = YᵀY        d = λ₂ + λ₂′|Ω|     μ  what λ₂ pulls towards
+//   S = Σ_{j∈Ω} y_j y_jᵀ   G = YᵀY        d = λ₂ + λ₂′|Ω|     μ  what λ₂ or d pulls towards
 //
 // Every row minimises ½xᵀQx − cᵀx over x ≥ 0 with Q = (1−w)S + wG + dI and the c of engine/reference.py.
 #pragma once
@@ -18,6 +18,7 @@ struct HalfStep {
     const float* values;
     float* moving;          // X, `width` floats a row, zero beyond the rank
     const float* fixed;     // Y, likewise
+    const float* centres;   // what the ridge d pulls each row towards, `width` floats a row; null: zero
     const float* gram;      // wG, width × width
     const float* linear;    // the gradient's part that all rows share: λ₁ − wασ − λ₂μ
     const float* movable;   // 1 where a coordinate moves, 0 where it is held or padding
@@ -33,6 +34,17 @@ struct HalfStep {
     bool gradient_gram;     // w > 0 and not dynamic: gram x is in the gradient
     int width;
     int64_t max_updates;
+};
+
+struct Gather {             // out_r = scale_r Σ_{j∈Ω_r} weight_j in_j; scale and weight may be null
+    const int64_t* pointers;
+    const int32_t* indices;
+    const int32_t* indices_end;
+    const float* in;        // `width` floats a row
+    const float* weight;
+    const float* scale;
+    float* out;
+    int width;
 };
 
 struct Survey {             // of a chunk of rows, before they move
@@ -65,6 +77,7 @@ struct Kernels {
     int lanes, width;
     void (*survey)(const HalfStep&, int64_t begin, int64_t end, float* scratch, Survey*);
     void (*descend)(const HalfStep&, int64_t begin, int64_t end, float threshold, float* scratch, Descent*);
+    void (*gather)(const Gather&, int64_t begin, int64_t end);
     // out (width × width, all of it) = Σ y_j y_jᵀ over `count` rows, those of `indices` or, where
     // that is null, the first ones.
     void (*gram)(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch);

@@ -199,8 +199,15 @@ void survey(const HalfStep& h, int64_t begin, int64_t end, float* scratch, Surve
                     store<L>(g + i, load<L>(g + i) + xr * load<L>(h.gram + int64_t(r) * width + i));
             }
         Vec<L> best{};
+        double apart = 0;
         for (int i = 0; i < width; i += L) {
-            const Vec<L> xi = load<L>(x + i), linear = load<L>(h.linear + i);
+            const Vec<L> xi = load<L>(x + i);
+            Vec<L> linear = load<L>(h.linear + i);
+            if (h.centres) {
+                const Vec<L> centre = load<L>(h.centres + row * width + i);
+                linear -= ridge * centre;
+                apart += total<L>(centre * centre);
+            }
             const Vec<L> gi = load<L>(g + i) + ridge * xi + linear;
             store<L>(g + i, gi);
             Vec<L> diagonal = h.own * load<L>(squares + i) + ridge;
@@ -212,12 +219,39 @@ void survey(const HalfStep& h, int64_t begin, int64_t end, float* scratch, Surve
             xc -= total<L>(xi * linear);
         }
         const double power = total<L>(surveyor.power);
-        objective += 0.5 * (xg - xc + power);
+        objective += 0.5 * (xg - xc + power + ridge * apart);
         h.noise[row] = rounding_gain * float(power + (xc < 0 ? -xc : xc) + (xg < 0 ? -xg : xg));
         h.gain[row] = largest<L>(best)[0];
         top = larger<L>(top, best);
     }
     *out = {objective, largest<L>(top)[0]};
+}
+
+template <int L, int N> void gather(const Gather& g, int64_t begin, int64_t end) {
+    const int width = N ? N * L : g.width;
+    for (int64_t row = begin; row < end; row++) {
+        float* out = g.out + row * width;
+        Vec<L> sum[N ? N : 1] = {};
+        if constexpr (N == 0)
+            for (int i = 0; i < width; i += L) store<L>(out + i, Vec<L>{});
+        for (int64_t e = g.pointers[row]; e < g.pointers[row + 1]; e++) {
+            if (g.indices + e + ahead < g.indices_end)
+                prefetch_row(g.in + int64_t(g.indices[e + ahead]) * width, width);
+            const float* in = g.in + int64_t(g.indices[e]) * width;
+            const Vec<L> weight = all<L>(g.weight ? g.weight[g.indices[e]] : 1.0f);
+            if constexpr (N == 0)
+                for (int i = 0; i < width; i += L) store<L>(out + i, load<L>(out + i) + weight * load<L>(in + i));
+            else
+#pragma GCC unroll 4
+                for (int v = 0; v < N; v++) sum[v] += weight * load<L>(in + v * L);
+        }
+        const Vec<L> scale = all<L>(g.scale ? g.scale[row] : 1.0f);
+        if constexpr (N == 0)
+            for (int i = 0; i < width; i += L) store<L>(out + i, scale * load<L>(out + i));
+        else
+#pragma GCC unroll 4
+            for (int v = 0; v < N; v++) store<L>(out + v * L, scale * sum[v]);
+    }
 }
 
 struct Row {                // a row being solved; q is Q without its ridge
@@ -271,7 +305,9 @@ template <int L, int N> INLINE float advance(Row& row, int width) {
     }
     const Vec<L> top = largest<L>(best);
     if (!(top[0] > row.enough) || row.left-- <= 0) return 0;
-    const int first = first_set<L>(best == top);
+    const unsigned there = bits<L>(best == top);
+    if (there == 0) return 0;    // a gain that is not a number
+    const int first = __builtin_ctz(there);
     const int r = N == 1 ? first : where[first];
     const float s = row.step[r];
     const float* column = row.q + int64_t(r) * width;
@@ -381,7 +417,7 @@ void top_items(const TopItems& t, int64_t begin, int64_t end, float* score, uint
 }
 
 template <int L, int N> Kernels of_width(int width) {
-    return {L, width, survey<L, N>, descend<L, N>, gram<L, N>, top_items<L>};
+    return {L, width, survey<L, N>, descend<L, N>, gather<L, N>, gram<L, N>, top_items<L>};
 }
 
 // The kernels for rows of `vectors` vectors of L floats.

@@ -3,22 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "session.hpp"
+#include "rows.hpp"
 
 namespace tastemix {
-
-bool counting_sort(const int32_t* key, int64_t count, int64_t keys, int64_t* pointers, int32_t* order) {
-    std::fill_n(pointers, keys + 1, int64_t(0));
-    for (int64_t i = 0; i < count; i++) {
-        if (key[i] < 0 || key[i] >= keys) return false;
-        pointers[key[i] + 1]++;
-    }
-    for (int64_t k = 0; k < keys; k++) pointers[k + 1] += pointers[k];
-    for (int64_t i = 0; i < count; i++) order[pointers[key[i]]++] = int32_t(i);
-    for (int64_t k = keys; k > 0; k--) pointers[k] = pointers[k - 1];
-    pointers[0] = 0;
-    return true;
-}
 
 namespace {
 

@@ -7,10 +7,6 @@
 
 namespace tastemix {
 
-// Stable counting sort: order[pointers[k] .. pointers[k+1]) are the positions of key k, ascending.
-// False where a key is outside 0..keys-1.
-bool counting_sort(const int32_t* key, int64_t count, int64_t keys, int64_t* pointers, int32_t* order);
-
 struct Pairs {
     const float* users;
     const float* items;

@@ -81,6 +81,3 @@ template <int L> INLINE unsigned bits(Mask<L> m) {
     for (int i = 0; i < L; i++) set |= (m[i] ? 1u : 0u) << i;
     return set;
 }
-
-// The first lane of m that is set; one must be.
-template <int L> INLINE int first_set(Mask<L> m) { return __builtin_ctz(bits<L>(m)); }

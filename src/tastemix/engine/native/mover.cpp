@@ -1,0 +1,112 @@
+#include "mover.hpp"
+
+#include <algorithm>
+
+namespace tastemix {
+
+void Workspace::make_room(int64_t rows, int width, int64_t chunks, int workers) {
+    if (rows * width > floats_) gradient = zeros(floats_ = rows * width);
+    if (rows > rows_) {
+        gain = zeros(rows);
+        noise = zeros(rows);
+        rows_ = rows;
+    }
+    if (workers * scratch_floats(width) > scratch_) scratch = zeros(scratch_ = workers * scratch_floats(width));
+    if (std::size_t(chunks) > surveys.size()) {
+        surveys.resize(std::size_t(chunks));
+        descents.resize(std::size_t(chunks));
+    }
+}
+
+Mover::Mover(const Half& half, Rows& moving, float shift, Workspace& work)
+    : half_(half), moving_(moving), shift_(shift), work_(work) {
+    const int64_t width = moving.kernels.width;
+    movable_ = zeros(width);
+    std::fill_n(movable_.get(), moving.rank, 1.0f);
+    gram_ = zeros(width * width);
+    linear_ = zeros(width);
+}
+
+bool Mover::survey(const Rows& fixed, const Terms& terms, const Rows* centres, Survey& out, Poll poll) {
+    const Kernels& kernels = moving_.kernels;
+    const int64_t width = kernels.width, rank = moving_.rank, count = half_.chunk_count();
+    const int workers = threads();
+    work_.make_room(half_.rows, kernels.width, count, workers);
+    const float w = terms.weight, prior = terms.dynamic ? 0 : terms.prior;
+    for (int64_t r = 0; w != 0 && r < rank; r++) std::copy_n(terms.gram + r * rank, rank, gram_.get() + r * width);
+    std::copy_n(terms.linear, rank, linear_.get());
+
+    step_ = HalfStep{};
+    step_.pointers = half_.pointers;
+    step_.indices = half_.indices;
+    step_.indices_end = half_.indices + half_.ratings();
+    step_.values = half_.values;
+    step_.moving = moving_.row(0);
+    step_.fixed = fixed.row(0);
+    step_.centres = centres ? centres->row(0) : nullptr;
+    step_.gram = gram_.get();
+    step_.linear = linear_.get();
+    step_.movable = movable_.get();
+    step_.gradient = work_.gradient.get();
+    step_.gain = work_.gain.get();
+    step_.noise = work_.noise.get();
+    step_.shift = shift_;
+    step_.pull = terms.dynamic ? 1 : 1 - w;
+    step_.target = w * prior;
+    step_.own = 1 - w;
+    step_.l2 = terms.l2;
+    step_.l2_per_rating = terms.l2_per_rating;
+    step_.shared = w != 0;
+    step_.gradient_gram = w != 0 && !terms.dynamic;
+    step_.width = kernels.width;
+
+    const auto look = [&](int64_t chunk, int worker) {
+        kernels.survey(step_, half_.chunks[std::size_t(chunk)], half_.chunks[std::size_t(chunk) + 1],
+                       work_.scratch.get() + worker * scratch_floats(kernels.width),
+                       &work_.surveys[std::size_t(chunk)]);
+    };
+    if (!parallel_for(count, look, poll, workers)) return false;
+    out = {0, 0};
+    for (int64_t chunk = 0; chunk < count; chunk++) {
+        out.objective += work_.surveys[std::size_t(chunk)].objective;
+        out.gain = std::max(out.gain, work_.surveys[std::size_t(chunk)].gain);
+    }
+    return true;
+}
+
+bool Mover::descend(float threshold, int64_t max_updates, Descent& out, Poll poll) {
+    const Kernels& kernels = moving_.kernels;
+    const int64_t count = half_.chunk_count();
+    const int workers = threads();
+    work_.make_room(half_.rows, kernels.width, count, workers);
+    step_.max_updates = max_updates;
+    const auto move = [&](int64_t chunk, int worker) {
+        kernels.descend(step_, half_.chunks[std::size_t(chunk)], half_.chunks[std::size_t(chunk) + 1], threshold,
+                        work_.scratch.get() + worker * scratch_floats(kernels.width),
+                        &work_.descents[std::size_t(chunk)]);
+    };
+    if (!parallel_for(count, move, poll, workers)) return false;
+    out = {0, 0, 0};
+    for (int64_t chunk = 0; chunk < count; chunk++) {
+        const Descent& part = work_.descents[std::size_t(chunk)];
+        out.decrease += part.decrease;
+        out.updates += part.updates;
+        out.largest = std::max(out.largest, part.largest);
+    }
+    return true;
+}
+
+void Mover::row_grams(const Rows& fixed, Poll poll) {
+    const Kernels& kernels = moving_.kernels;
+    const int workers = threads();
+    work_.make_room(half_.rows, kernels.width, half_.chunk_count(), workers);
+    const auto form = [&](int64_t chunk, int worker) {
+        float* out = work_.scratch.get() + worker * scratch_floats(kernels.width);
+        for (int64_t row = half_.chunks[std::size_t(chunk)]; row < half_.chunks[std::size_t(chunk) + 1]; row++)
+            kernels.gram(fixed.row(0), half_.indices + half_.pointers[row], half_.count(row), kernels.width, out,
+                         out + int64_t(kernels.width) * kernels.width);
+    };
+    parallel_for(half_.chunk_count(), form, poll, workers);
+}
+
+}  // namespace tastemix

@@ -1,0 +1,121 @@
+#include "rows.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace tastemix {
+namespace {
+
+constexpr int64_t chunk_cost = 8192;    // ratings, or what costs about as much
+constexpr int64_t row_cost = 16;
+
+}  // namespace
+
+void FreeAligned::operator()(float* p) const { std::free(p); }
+
+Floats zeros(int64_t count) {
+    const std::size_t bytes = (std::size_t(std::max<int64_t>(count, 1)) * sizeof(float) + 63) / 64 * 64;
+    void* p = std::aligned_alloc(64, bytes);
+    if (!p) throw std::bad_alloc();
+    std::memset(p, 0, bytes);
+    return Floats(static_cast<float*>(p));
+}
+
+std::vector<int64_t> Half::chunked(const int64_t* pointers, int64_t rows) {
+    std::vector<int64_t> bounds{0};
+    int64_t cost = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        cost += pointers[row + 1] - pointers[row] + row_cost;
+        if (cost < chunk_cost && row + 1 < rows) continue;
+        bounds.push_back(row + 1);
+        cost = 0;
+    }
+    return bounds;
+}
+
+Rows::Rows(int64_t rows, int rank_)
+    : count(rows), rank(rank_), kernels(kernels_for(rank_)), data_(zeros(rows * kernels.width)) {}
+
+void Rows::set(const float* rows) {
+    for (int64_t number = 0; number < count; number++) std::copy_n(rows + number * rank, rank, row(number));
+}
+
+void Rows::get(float* rows) const {
+    for (int64_t number = 0; number < count; number++) std::copy_n(row(number), rank, rows + number * rank);
+}
+
+std::vector<Sums> sums_of(const Rows& rows, const Half* half, const Rows* centres, bool gram, Poll poll) {
+    const int64_t width = rows.kernels.width, rank = rows.rank;
+    const int workers = threads();
+    const int64_t chunks_a_span = span_rows / chunk_rows;
+    struct Chunk {
+        std::vector<double> columns;
+        double squares = 0, counted = 0;
+    };
+    std::vector<Chunk> chunks(std::size_t(std::min(chunks_a_span, (rows.count + chunk_rows - 1) / chunk_rows)));
+    const Floats grams = zeros(gram ? int64_t(chunks.size()) * width * width : 0);
+    const Floats scratch = zeros(gram ? workers * scratch_floats(int(width)) : 0);
+    std::vector<Sums> spans;
+    for (int64_t first = 0; first < std::max<int64_t>(rows.count, 1); first += span_rows) {
+        const int64_t last = std::min(rows.count, first + span_rows);
+        const int64_t count = (last - first + chunk_rows - 1) / chunk_rows;
+        const auto add = [&](int64_t number, int worker) {
+            Chunk& chunk = chunks[std::size_t(number)];
+            chunk.columns.assign(std::size_t(rank), 0.0);
+            chunk.squares = chunk.counted = 0;
+            const int64_t begin = first + number * chunk_rows, end = std::min(last, begin + chunk_rows);
+            for (int64_t row = begin; row < end; row++) {
+                const float* x = rows.row(row);
+                const float* centre = centres ? centres->row(row) : nullptr;
+                double squares = 0;
+                for (int64_t i = 0; i < rank; i++) {
+                    chunk.columns[std::size_t(i)] += x[i];
+                    const double away = double(x[i]) - (centre ? double(centre[i]) : 0.0);
+                    squares += away * away;
+                }
+                chunk.squares += squares;
+                if (half) chunk.counted += squares * double(half->count(row));
+            }
+            if (gram)
+                rows.kernels.gram(rows.row(begin), nullptr, end - begin, int(width), grams.get() + number * width * width,
+                                  scratch.get() + worker * scratch_floats(int(width)));
+        };
+        if (!parallel_for(count, add, poll, workers)) return {};
+        Sums span{std::vector<double>(std::size_t(rank), 0.0), 0, 0,
+                  std::vector<double>(std::size_t(gram ? rank * rank : 0), 0.0)};
+        for (int64_t number = 0; number < count; number++) {
+            const Chunk& chunk = chunks[std::size_t(number)];
+            for (std::size_t i = 0; i < std::size_t(rank); i++) span.columns[i] += chunk.columns[i];
+            span.squares += chunk.squares;
+            span.counted += chunk.counted;
+            for (int64_t r = 0; gram && r < rank; r++)
+                for (int64_t c = 0; c < rank; c++)
+                    span.gram[std::size_t(r * rank + c)] += grams[number * width * width + r * width + c];
+        }
+        spans.push_back(std::move(span));
+    }
+    return spans;
+}
+
+bool row_errors(const Half& half, const Rows& moving, const Rows& fixed, float shift, double low, double high,
+                double* errors, Poll poll) {
+    const auto add = [&](int64_t chunk, int) {
+        for (int64_t row = half.chunks[std::size_t(chunk)]; row < half.chunks[std::size_t(chunk) + 1]; row++) {
+            const float* x = moving.row(row);
+            double total = 0;
+            for (int64_t j = half.pointers[row]; j < half.pointers[row + 1]; j++) {
+                const float* y = fixed.row(half.indices[j]);
+                double b = 0;
+                for (int i = 0; i < moving.rank; i++) b += double(x[i]) * y[i];
+                const double e = std::clamp(b + shift, low, high) - half.values[j];
+                total += e * e;
+            }
+            errors[row] = total;
+        }
+    };
+    return parallel_for(half.chunk_count(), add, poll);
+}
+
+}  // namespace tastemix

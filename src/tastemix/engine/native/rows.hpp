@@ -1,0 +1,77 @@
+// A factor, one sparse half of the ratings, and what is summed over the rows of either.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels.hpp"
+#include "pool.hpp"
+
+namespace tastemix {
+
+// The kernels for a rank on the instruction set in use; see isa.cpp.
+Kernels kernels_for(int rank);
+
+struct FreeAligned {
+    void operator()(float* p) const;
+};
+using Floats = std::unique_ptr<float[], FreeAligned>;
+Floats zeros(int64_t count);
+
+// Runs f(chunk, worker) for every chunk; false if it was given up. See pool.hpp.
+template <class F> bool parallel_for(int64_t count, F f, Poll poll, int workers = threads()) {
+    const auto enter = [](void* context, int64_t chunk, int worker) { (*static_cast<F*>(context))(chunk, worker); };
+    return parallel(count, workers, enter, &f, poll);
+}
+
+struct Half {               // one compressed sparse half, borrowed
+    const int64_t* pointers;
+    const int32_t* indices;
+    const float* values;
+    int64_t rows;
+    int64_t columns;
+    std::vector<int64_t> chunks;    // row boundaries, about as many ratings each
+
+    int64_t count(int64_t row) const { return pointers[row + 1] - pointers[row]; }
+    int64_t ratings() const { return pointers[rows]; }
+    int64_t chunk_count() const { return int64_t(chunks.size()) - 1; }
+    static std::vector<int64_t> chunked(const int64_t* pointers, int64_t rows);
+};
+
+class Rows {                // a factor: `rank` floats a row, padded with zeros to the kernels' width
+   public:
+    Rows(int64_t count, int rank);
+    void set(const float* rows);        // rank floats a row
+    void get(float* rows) const;
+
+    float* row(int64_t number) { return data_.get() + number * kernels.width; }
+    const float* row(int64_t number) const { return data_.get() + number * kernels.width; }
+
+    const int64_t count;
+    const int rank;
+    const Kernels kernels;
+
+   private:
+    Floats data_;
+};
+
+// Sums over rows are made of chunks of rows, and these of spans of chunks, each in order, in double:
+// they depend on the rows alone, not on threads or on how spans are spread over machines.
+constexpr int64_t chunk_rows = 512;
+constexpr int64_t span_rows = 1 << 16;
+
+struct Sums {               // of a span of rows x
+    std::vector<double> columns;    // Σ x
+    double squares;                 // Σ ‖x − μ_x‖², μ the centres or zero
+    double counted;                 // Σ |Ω| ‖x − μ_x‖²
+    std::vector<double> gram;       // Σ x xᵀ, rank × rank, where asked for
+};
+
+// The sums of every span; empty if it was given up. `half` gives |Ω|, `centres` μ; either may be null.
+std::vector<Sums> sums_of(const Rows&, const Half* half, const Rows* centres, bool gram, Poll poll);
+
+// errors[r] = Σ_{j∈Ω_r} (clip(x_r·y_j + shift, low, high) − a_j)²
+bool row_errors(const Half&, const Rows& moving, const Rows& fixed, float shift, double low, double high,
+                double* errors, Poll poll);
+
+}  // namespace tastemix

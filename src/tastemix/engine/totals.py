@@ -1,0 +1,78 @@
+"""The small arithmetic of a half-step: what sums over all rows of a side add to its terms.
+
+Spans of rows are added in order, so the totals have the same bits wherever the spans came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tastemix.engine.base import Floats, Matrix
+from tastemix.engine.objective import Objective
+
+Span = tuple[Floats, float, float, Floats]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Σ x, Σ ‖x − μ_x‖², Σ |Ω| ‖x − μ_x‖² and, where it was asked for, Σ x xᵀ."""
+
+    rows: int
+    columns: Floats
+    squares: float
+    counted: float
+    gram: Floats
+
+    @staticmethod
+    def of(rows: int, spans: Iterable[Span]) -> Totals:
+        """The sums of spans, one after another."""
+        first, *rest = spans
+        columns, squares, counted, gram = first[0].copy(), first[1], first[2], first[3].copy()
+        for span in rest:
+            columns += span[0]
+            squares += span[1]
+            counted += span[2]
+            gram += span[3]
+        return Totals(rows, columns, squares, counted, gram)
+
+    @property
+    def mean(self) -> Floats:
+        """The average row."""
+        return self.columns / self.rows
+
+    def penalty(self, objective: Objective) -> float:
+        """λ₁ Σ x + ½ Σ (λ₂ + λ₂′|Ω|) ‖x − μ_x‖²; where the average pulls, λ₂ counts from there."""
+        total = objective.l1 * float(self.columns.sum())
+        total += 0.5 * (objective.l2 * self.squares + objective.l2_per_rating * self.counted)
+        if objective.centred:
+            total -= 0.5 * objective.l2 * self.rows * float(self.mean @ self.mean)
+        return total
+
+
+def gram_of(objective: Objective, fixed: Totals | None) -> Matrix:
+    """wG."""
+    if fixed is None or objective.unknown_weight == 0:
+        return np.empty(0, np.float32)
+    gram: Matrix = fixed.gram.astype(np.float32) * np.float32(objective.unknown_weight)
+    return gram
+
+
+def linear_of(
+    objective: Objective, target: float, rank: int, fixed: Totals | None, centre: Floats | None
+) -> Matrix:
+    """The gradient's part that all rows share: λ₁ − wασ − λ₂μ."""
+    linear = np.full(rank, objective.l1, np.float32)
+    if fixed is not None and objective.unknown_weight != 0 and not objective.dynamic:
+        pull = np.float32(objective.unknown_weight) * np.float32(target)
+        linear -= pull * fixed.columns.astype(np.float32)
+    if centre is not None:
+        linear -= np.float32(objective.l2) * centre.astype(np.float32)
+    return linear
+
+
+def unknown_power(objective: Objective, target: float, pairs: int) -> float:
+    """(w/2) Σ_∉Ω t², the constant of a static prior over so many unknown ratings."""
+    return 0.0 if objective.dynamic else 0.5 * objective.unknown_weight * target**2 * pairs

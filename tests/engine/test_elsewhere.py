@@ -1,0 +1,106 @@
+"""Fits on engines whose ratings are elsewhere: placed once, and asked for answers alone."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tastemix as tm
+from tastemix.engine import CpuEngine
+from tests.conftest import random_ratings
+
+RATINGS = random_ratings(80, 50, 0.3)
+
+
+class CountingEngine(CpuEngine):
+    """Counts what is placed and opened."""
+
+    def __init__(self) -> None:
+        self.placed = 0
+
+    def place(self, ratings: tm.Ratings) -> Any:
+        self.placed += 1
+        return super().place(ratings)
+
+
+def serve(pipe: Any) -> None:
+    """Keeps ratings, sessions and parts by number, and answers calls on them."""
+    kept: dict[int, Any] = {0: CpuEngine()}
+    numbers = itertools.count(1)
+    while True:
+        target, name, arguments = pipe.recv()
+        if name == "end":
+            return
+        arguments = [kept[a.number] if isinstance(a, Remote) else a for a in arguments]
+        answer = getattr(kept[target], name)(*arguments)
+        results = answer if name == "split" else (answer,)
+        sent = []
+        for result in results:
+            if type(result).__module__ == "tastemix.engine.cpu":
+                number = next(numbers)
+                kept[number] = result
+                sent.append(Remote(number))
+            else:
+                sent.append(result)
+        pipe.send(tuple(sent) if name == "split" else sent[0])
+
+
+class Remote:
+    """Something that lives in the other process."""
+
+    pipe: Any = None
+
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def call(*arguments: Any) -> Any:
+            Remote.pipe.send((self.number, name, arguments))
+            return Remote.pipe.recv()
+
+        return call
+
+
+@pytest.fixture
+def elsewhere():
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=serve, args=(there,))
+    process.start()
+    Remote.pipe = here
+    yield Remote()
+    here.send((0, "end", ()))
+    process.join()
+
+
+def test_a_fit_places_its_ratings_once() -> None:
+    engine = CountingEngine()
+    tm.fit(RATINGS, engine=engine)
+    assert engine.placed == 1
+
+
+@pytest.mark.parametrize("method", [None, tm.MIXD(3, steps=6, prior_steps=2)])
+def test_a_fit_needs_no_ratings_here(method: Any, elsewhere: Remote) -> None:
+    """The ratings are in another process; what comes back is what a fit here gives, bit for bit."""
+    fit = tm.fit if method is None else method.fit
+    far, near = fit(RATINGS, engine=elsewhere), fit(RATINGS)
+    np.testing.assert_array_equal(far.factors.users, near.factors.users)
+    np.testing.assert_array_equal(far.factors.items, near.factors.items)
+    if method is None:
+        np.testing.assert_allclose(
+            far.predict([0], [1], return_std=True)[1], near.predict([0], [1], return_std=True)[1]
+        )
+
+
+def test_early_stop_needs_no_ratings_here(elsewhere: Remote) -> None:
+    train, test = tm.holdout(RATINGS)
+    far = tm.NMF(8).fit(train, held_out=test, patience=2, engine=elsewhere)
+    near = tm.NMF(8).fit(train, held_out=test, patience=2)
+    assert len(far.history) == len(near.history) < 100
+    np.testing.assert_array_equal(far.factors.users, near.factors.users)
