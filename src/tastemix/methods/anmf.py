@@ -141,7 +141,7 @@ class _Fits:
         members: list[Factors] = []
         history: list[Step] = []
         for number in range(count):
-            seed = (int(recipe.seed) * count + number) % checks.SEEDS
+            seed = (int(recipe.seed) * int(count) + number) % checks.SEEDS
             factors, steps = self.one(replace(recipe, seed=seed), part, patience)
             members.append(explain.aligned(members[0], factors) if members else factors)
             history += [replace(step, number=len(history) + at) for at, step in enumerate(steps, 1)]
