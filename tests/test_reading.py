@@ -96,9 +96,18 @@ def test_ratings_may_be_numbers_of_any_type(kind: str) -> None:
         (["2020-01-02", "2020-01-01"], ["2020-01-01", "2020-01-02"]),
         (["10:30", "09:15"], ["09:15", "10:30"]),
         (["NA", "x"], ["NA", "x"]),
+        (["007", "07", "7"], ["007", "07", "7"]),
+        (['"007"', '"7"'], ["007", "7"]),
+        (["+7", "8"], ["+7", "8"]),
+        (["-0", "1"], ["-0", "1"]),
+        (["0", "-7"], [-7, 0]),
+        (["7", " 8 "], [7, 8]),
+        (["7.0", "7"], ["7", "7.0"]),
+        (["1.5", "1.50"], ["1.5", "1.50"]),
+        (["12E4", "12"], ["12", "12E4"]),
     ],
 )
-def test_csv_ids_are_numbers_where_all_are_and_else_the_text_as_written(
+def test_csv_ids_are_numbers_where_all_are_written_so_and_else_the_text_as_written(
     texts: list[str], ids: list[Any], tmp_path: Path
 ) -> None:
     path = written(tmp_path, HEADER + "".join(f"{text},5,3\n" for text in texts))
@@ -106,7 +115,8 @@ def test_csv_ids_are_numbers_where_all_are_and_else_the_text_as_written(
 
 
 @pytest.mark.parametrize(
-    ("last", "expected"), [("x", "100"), ("18446744073709551615", 100), ("1e3", 100)]
+    ("last", "expected"),
+    [("x", "100"), ("18446744073709551615", 100), ("1e3", "100"), ("0100", "100"), ("0.5", 100)],
 )
 def test_a_csv_whose_last_line_shows_another_type_is_read_again(
     last: str, expected: Any, tmp_path: Path
