@@ -148,6 +148,8 @@ def test_times_are_counts_or_microseconds(kind: str) -> None:
     ratings = tm.Ratings.from_arrays([1, 2], [1, 1], [3, 4], timestamp=given_times)
     assert ratings.timestamp is not None
     assert ratings.timestamp.tolist() == expected
+    assert ratings.dated == (kind in ("datetimes", "pandas", "polars", "zoned", "dates"))
+    assert ratings.subset(np.array([0])).dated == ratings.dated
 
 
 def test_times_in_csv_may_be_dates_and_finer_further_down(tmp_path: Path) -> None:
@@ -263,6 +265,7 @@ BAD: dict[str, tuple[Callable[[Path], object], type[TastemixError], str]] = {
     ),
     "missing in parquet": (parquet(item=None), ColumnError, "no column 'item'; the columns are"),
     "missing in a table": (table(rating=None), ColumnError, "the columns are 'user', 'item'"),
+    "missing when lazy": (pandas(pl.LazyFrame({"user": [1]})), ColumnError, "no column 'item'"),
     "missing in pandas": (pandas(FRAME, user="who"), ColumnError, "no column 'who'.* 'time'"),
     "in the index": (pandas(FRAME.set_index("user")), ColumnError, "there is no column 'user'"),
     "missing times": (pandas(FRAME, timestamp="when"), ColumnError, "there is no column 'when'"),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tastemix.data import reading_csv
 from tastemix.data.columns import ERRORS, first_line, is_text, positions
 from tastemix.data.ids import CONVERSION_ERRORS, as_arrow
-from tastemix.errors import ColumnError, DataError, IdError, ParameterError, RatingError
+from tastemix.errors import ColumnError, DataError, IdError
 
 Values = NDArray[np.float32]
 Times = NDArray[np.int64]
@@ -49,6 +49,9 @@ def load(path: str | os.PathLike[str], columns: Sequence[str]) -> list[pa.Chunke
 
 def columns_of(table: Any, columns: Sequence[str]) -> list[Any]:
     """The named columns of a table: pandas, or any that speaks the Arrow stream protocol."""
+    if hasattr(table, "collect") and hasattr(table, "collect_schema"):  # polars, lazy
+        positions(columns, table.collect_schema().names())
+        table = table.select(columns).collect()
     if hasattr(table, "iloc"):
         # pandas' own conversion takes every column, and fails if any of them mixes types.
         names = [str(name) for name in table.columns]
@@ -78,17 +81,21 @@ def as_values(rating: Any) -> Values:
     return np.asarray(values, np.float32)
 
 
-def as_times(timestamp: Any) -> Times:
-    """Times as int64: numbers as they are, rounded down, and dates in microseconds since 1970."""
+def as_times(timestamp: Any) -> tuple[Times, bool]:
+    """Times as int64, and whether they were dates.
+
+    Numbers stay as they are, rounded down; dates become microseconds since 1970.
+    """
     column = _as_numbers(timestamp, "timestamp", pa.types.is_timestamp, pa.types.is_date)
     kind = column.type
+    dated = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
     if pa.types.is_floating(kind):
         column = pc.floor(column.cast(pa.float64()))
         _check_finite(column.to_numpy(), column, "timestamp")
-    elif not pa.types.is_integer(kind):
+    elif dated:
         column = column.cast(pa.timestamp("us"), safe=False)
     try:
-        return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
+        return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64), dated
     except pa.ArrowInvalid as error:
         raise DataError(f"the timestamps do not fit 64 bits ({first_line(error)})") from None
 

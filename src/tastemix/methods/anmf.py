@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tastemix import draws
-from tastemix.data.ratings import Ratings, Scale
+from tastemix.data.ratings import Duplicates, Ratings, Scale, as_ratings
 from tastemix.engine.base import Engine, Session
 from tastemix.engine.objective import Objective
 from tastemix.errors import DataError, ParameterError
@@ -153,8 +153,24 @@ def default(ratings: Ratings) -> ANMF:
     return ANMF(rank=rank, l2=min(ANMF.l2, round(a_row**0.5 / 2.5, 2)))
 
 
-def fit(ratings: Ratings, **options: Any) -> Model:
-    """Our best method, with defaults that need no tuning; see `ANMF.fit` for the options."""
+def fit(
+    data: Any,
+    *,
+    user: str | None = None,
+    item: str | None = None,
+    rating: str | None = None,
+    scale: Scale | None = None,
+    duplicates: Duplicates | None = None,
+    **options: Any,
+) -> Model:
+    """Our best method, with defaults that need no tuning; see `ANMF.fit` for the options.
+
+    data: ratings, or a table, a path or a sparse matrix to read them from.
+    user, item, rating, scale, duplicates: how to read it, as in `Ratings.from_table`.
+    """
+    ratings = as_ratings(
+        data, user=user, item=item, rating=rating, scale=scale, duplicates=duplicates
+    )
     return default(ratings).fit(ratings, **options)
 
 
