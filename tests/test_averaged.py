@@ -327,8 +327,8 @@ def test_an_update_takes_new_people_and_keeps_the_errors() -> None:
 def test_history_and_steps_count_from_one() -> None:
     seen: list[int] = []
     model = METHOD.fit(RATINGS, on_step=lambda step, session: seen.append(step.number))
-    assert METHOD.all_steps == 3 * 8 + 4 + 2 * RANKING_STEPS
-    assert seen == list(range(1, METHOD.all_steps + 1))
+    assert METHOD.total_steps == 3 * 8 + 4 + 2 * RANKING_STEPS
+    assert seen == list(range(1, METHOD.total_steps + 1))
     assert [step.number for step in model.history] == list(range(1, 3 * 8 + 1))
     for at in range(0, 24, 8):  # each member on its own
         objectives = [step.objective for step in model.history[at : at + 8]]

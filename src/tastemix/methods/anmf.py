@@ -81,8 +81,18 @@ class ANMF:
         rank = min(3 * self.rank, RANKING_RANK)
         return ANLS(rank, [Phase(objective, RANKING_STEPS)], self.seed)
 
+    def tuned_for(self, ratings: Ratings) -> ANMF:
+        """With the rank and λ₂ that suit these ratings: √ratings / 20 tastes a member, 4 to 22.
+
+        Where rows are short λ₂ is smaller, √(ratings a row) / 2.5: it counts for as much as some
+        ratings, and should not outweigh a row's own.
+        """
+        rank = min(max(round(len(ratings) ** 0.5 / 20), LEAST_RANK), MOST_RANK)
+        a_row = 2 * len(ratings) / (len(ratings.users) + len(ratings.items))
+        return replace(self, rank=rank, l2=min(ANMF.l2, round(a_row**0.5 / 2.5, 2)))
+
     @property
-    def all_steps(self) -> int:
+    def total_steps(self) -> int:
         """The steps of a whole fit: the members, a trial for the errors, and the ranking."""
         return self.members * self.steps + (self.steps + 1) // 2 + self.ranking * RANKING_STEPS
 
@@ -143,14 +153,8 @@ def _mean(recipe: ANLS, count: int, ratings: Ratings, **options: Any) -> tuple[F
 
 
 def default(ratings: Ratings) -> ANMF:
-    """The method `fit` uses: ANMF, with √ratings / 20 tastes in each member, 4 to 22.
-
-    Where rows are short λ₂ is smaller, √(ratings a row) / 2.5: it counts for as much as some
-    ratings, and should not outweigh a row's own.
-    """
-    rank = min(max(round(len(ratings) ** 0.5 / 20), LEAST_RANK), MOST_RANK)
-    a_row = 2 * len(ratings) / (len(ratings.users) + len(ratings.items))
-    return ANMF(rank=rank, l2=min(ANMF.l2, round(a_row**0.5 / 2.5, 2)))
+    """The method `fit` uses."""
+    return ANMF().tuned_for(ratings)
 
 
 def fit(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine.objective import Objective
 from tastemix.errors import DataError, ParameterError
-from tastemix.methods.recipe import ANLS, _check_rank, _fit
+from tastemix.methods.recipe import ANLS, _check_rank, _fit, _total_steps
 from tastemix.model.factors import Factors
 from tastemix.model.model import NOTHING_TO_LEARN, Model
 from tastemix.training import svd
@@ -38,6 +38,7 @@ class NMF:
         return ANLS(self.rank, [Phase(Objective(), self.steps)], self.seed)
 
     fit = _fit
+    total_steps = property(_total_steps)
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class RNMF:
         return ANLS(self.rank, [Phase(Objective(l1=self.l1), self.steps)], self.seed)
 
     fit = _fit
+    total_steps = property(_total_steps)
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class PR:
         return ANLS(self.rank, [Phase(objective, self.steps)], self.seed)
 
     fit = _fit
+    total_steps = property(_total_steps)
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ class PRD:
         return ANLS(self.rank, [Phase(objective, self.steps)], self.seed)
 
     fit = _fit
+    total_steps = property(_total_steps)
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,7 @@ class MIXR:
         return ANLS(self.rank, phases, self.seed)
 
     fit = _fit
+    total_steps = property(_total_steps)
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,7 @@ class MIXD:
         return ANLS(self.rank, phases, self.seed)
 
     fit = _fit
+    total_steps = property(_total_steps)
 
 
 @dataclass(frozen=True)

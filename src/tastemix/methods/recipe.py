@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,29 @@ class Method(Protocol):
 
     def fit(self, ratings: Ratings) -> Model:
         """The model of these ratings."""
+        ...
+
+
+@runtime_checkable
+class Stepwise(Protocol):
+    """A method that is fitted step by step, and says how many steps that takes."""
+
+    @property
+    def total_steps(self) -> int:
+        """The steps of a whole fit, if nothing ends it before."""
+        ...
+
+    def fit(self, ratings: Ratings, *, on_step: OnStep | None = None) -> Model:
+        """The model of these ratings; on_step is called after every step."""
+        ...
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """A method that knows which settings suit some ratings."""
+
+    def tuned_for(self, ratings: Ratings) -> Method:
+        """The method with these settings."""
         ...
 
 
@@ -56,6 +79,11 @@ def _fit(
     recipe = self.recipe(ratings.scale)
     scores, history = trained(recipe, ratings, start, held_out, patience, on_step, engine)
     return Model.of(self, scores, ratings, tuple(recipe.phases), tuple(history))
+
+
+def _total_steps(self: Recipe) -> int:
+    """The steps of all phases; no phase's length depends on the scale."""
+    return sum(phase.steps for phase in self.recipe((1.0, 5.0)).phases)
 
 
 def trained(
@@ -127,3 +155,4 @@ class ANLS:
         return self
 
     fit = _fit
+    total_steps = property(_total_steps)
