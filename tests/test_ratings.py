@@ -20,9 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tastemix as tm
-from tastemix.data import entries
 from tastemix.data.ids import Ids
-from tastemix.data.ratings import as_ratings
 from tastemix.errors import DuplicateError, IdError, ParameterError
 
 Way = Callable[[pd.DataFrame, Path], tm.Ratings]
@@ -388,106 +386,5 @@ def test_known_ids_need_no_ratings() -> None:
 
 def test_ratings_of_ids_that_are_not_known_are_refused() -> None:
     users, items = Ids.known(["ann"], "user"), Ids.known(["Heat"], "item")
-    with pytest.raises(IdError, match="the item in row 1 is not among the known ones"):
+    with pytest.raises(IdError, match="the item in row 1 is not a known item"):
         tm.Ratings.over(users, items, ["ann", "ann"], ["Heat", "Up"], [1, 2], None, (1, 5))
-
-
-def test_ratings_by_numbers_are_those_by_ids() -> None:
-    ratings = tm.Ratings.from_table(random_frame(), scale=(0, 5))
-    half = ratings.by_user
-    order = np.random.default_rng(1).permutation(len(ratings))
-    for way in (slice(None), order):
-        made = tm.Ratings.from_numbers(
-            *(ratings.users, ratings.items, half.rows[way], half.indices[way].astype(np.int64)),
-            *(half.values[way], ratings.scale),
-        )
-        assert made.fingerprint == ratings.fingerprint
-        assert made.by_item.indices.tolist() == ratings.by_item.indices.tolist()
-    empty = tm.Ratings.from_numbers(ratings.users, ratings.items, [], [], [], (0, 5))
-    assert (len(empty), len(empty.users)) == (0, len(ratings.users))
-
-
-def test_entries_in_order_are_not_sorted_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    ratings = tm.Ratings.from_table(FRAME)
-    half = ratings.by_user
-    columns = (ratings.users, ratings.items, half.rows, half.indices, half.values)
-
-    def sort(*_: Any) -> None:
-        raise AssertionError("sorted")
-
-    monkeypatch.setattr(entries, "sorted_by_pair", sort)
-    assert tm.Ratings.from_numbers(*columns, (1, 5)).fingerprint == ratings.fingerprint
-    with pytest.raises(AssertionError, match="sorted"):
-        tm.Ratings.from_numbers(*columns[:2], *(c[::-1] for c in columns[2:]), (1, 5))
-
-
-def test_numbers_leave_the_callers_arrays_alone() -> None:
-    ratings = tm.Ratings.from_table(FRAME)
-    columns = [np.array(part) for part in (ratings.by_user.rows, ratings.by_user.indices)]
-    values, times = np.ones(5, np.float32), np.arange(5)
-    made = tm.Ratings.from_numbers(ratings.users, ratings.items, *columns, values, (0, 9), times)
-    for column in (*columns, values, times):
-        column[:] = 7
-    assert made.by_user.indices.tolist() == ratings.by_user.indices.tolist()
-    assert made.by_user.values.tolist() == [1] * 5
-    assert made.timestamp is not None
-    assert made.timestamp.tolist() == [0, 1, 2, 3, 4]
-
-
-@pytest.mark.parametrize(
-    ("user", "message"),
-    [
-        ([0, 3], "the user number in row 1 is 3: it must be one of 0 to 2"),
-        ([-1, 0], "the user number in row 0 is -1"),
-        ([0.5, 1], "the user numbers are of type float64: give integers"),
-    ],
-)
-def test_numbers_of_nobody_are_refused(user: Any, message: str) -> None:
-    ratings = tm.Ratings.from_table(FRAME)
-    with pytest.raises(ParameterError, match=message):
-        tm.Ratings.from_numbers(ratings.users, ratings.items, user, [0, 1], [1, 2], (1, 5))
-
-
-def test_of_a_numbered_pair_rated_twice_the_last_is_kept() -> None:
-    ratings = tm.Ratings.from_table(FRAME)
-    columns = (ratings.users, ratings.items, [0, 1, 0], [1, 1, 1], [1, 2, 3], (1, 5))
-    assert contents(tm.Ratings.from_numbers(*columns, duplicates="last")) == [
-        ("ann", "Heat", 3),
-        ("bob", "Heat", 2),
-    ]
-    with pytest.raises(DuplicateError, match="user 'ann' rated item 'Heat' twice"):
-        tm.Ratings.from_numbers(*columns)
-
-
-WIDE = FRAME.rename(columns={"user": "who"})
-MATRIX = sp.csr_array(np.array([[0, 4.0], [2, 0]]))
-
-
-def test_ratings_are_taken_as_they_are_and_all_else_is_read(tmp_path: Path) -> None:
-    ratings = tm.Ratings.from_table(FRAME)
-    assert as_ratings(ratings) is ratings
-    path = written(tmp_path, as_csv(WIDE))
-    for data in (WIDE, pl.from_pandas(WIDE).lazy(), duckdb.from_df(WIDE), path, str(path)):
-        assert as_ratings(data, user="who", item=None).fingerprint == ratings.fingerprint
-    assert contents(as_ratings(MATRIX, scale=(0, 5))) == [(0, 1, 4), (1, 0, 2)]
-    assert as_ratings(MATRIX, scale=(0, 5)).scale == (0, 5)
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (tm.Ratings.from_table(FRAME), "user= .* these are ratings already: leave it out"),
-        (MATRIX, "user= names a column, but a matrix has none"),
-    ],
-)
-def test_columns_of_what_has_none_are_refused(data: Any, message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        as_ratings(data, user="who")
-
-
-def test_fit_takes_a_table_and_its_columns() -> None:
-    frame = random_frame().rename(columns={"user": "who"})
-    model = tm.fit(frame, user="who", scale=(0, 5))
-    expected = tm.fit(tm.Ratings.from_table(frame, user="who", scale=(0, 5)))
-    assert model.scale == (0, 5)
-    np.testing.assert_array_equal(model.factors.users, expected.factors.users)

@@ -17,7 +17,7 @@ def positions(wanted: Sequence[str], present: Sequence[str]) -> list[int]:
     """Where the wanted columns are among those that are there."""
     for name in wanted:
         if list(wanted).count(name) > 1:
-            raise ParameterError(f"column {name!r} is asked for twice: name a different one each")
+            raise ParameterError(f"column {name!r} is named twice: name a different one for each")
         if list(present).count(name) > 1:
             raise ColumnError(
                 f"there are {list(present).count(name)} columns named {name!r}: rename all but one"

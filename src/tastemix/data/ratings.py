@@ -159,7 +159,7 @@ class Ratings:
         if not hasattr(matrix, "tocoo") or len(matrix.shape) != 2:
             raise DataError(
                 f"a {type(matrix).__name__} is not a sparse matrix of users and items: "
-                "pass a two-dimensional scipy.sparse one"
+                "pass a two-dimensional matrix of scipy.sparse"
             )
         stored = matrix.tocoo()
         values = as_values(stored.data)
@@ -186,7 +186,7 @@ class Ratings:
         for ids, number in ((users, user_number), (items, item_number)):
             unknown = np.flatnonzero(number < 0)
             if len(unknown):
-                raise IdError(f"the {ids.what} in row {unknown[0]} is not among the known ones")
+                raise IdError(f"the {ids.what} in row {unknown[0]} is not a known {ids.what}")
         return _canonical(
             *(users, items, user_number, item_number, as_values(rating), scale, duplicates),
             *((None, False) if timestamp is None else as_times(timestamp)),

@@ -29,7 +29,7 @@ def load(path: str | os.PathLike[str], columns: Sequence[str]) -> list[pa.Chunke
         file = Path(path)
     except TypeError:
         raise DataError(
-            f"a {type(path).__name__} is not a path: tables go to Ratings.from_table"
+            f"a {type(path).__name__} is not a path: pass tables to Ratings.from_table"
         ) from None
     if not file.is_file():
         state = "is a folder" if file.is_dir() else "does not exist"
@@ -43,7 +43,7 @@ def load(path: str | os.PathLike[str], columns: Sequence[str]) -> list[pa.Chunke
     except (pa.ArrowException, UnicodeError, OSError) as error:
         raise DataError(
             f"{file} cannot be read ({first_line(error)}): "
-            "give a parquet file, or comma-separated text in UTF-8 with the column names on top"
+            "give a parquet file, or a csv file in UTF-8 with a header row"
         ) from None
 
 
@@ -58,8 +58,9 @@ def columns_of(table: Any, columns: Sequence[str]) -> list[Any]:
         return [table.iloc[:, at] for at in positions(columns, names)]
     if not hasattr(table, "__arrow_c_stream__"):
         raise DataError(
-            f"a {type(table).__name__} does not speak the Arrow stream protocol: pass a pandas, "
-            "polars, duckdb or pyarrow table, or use Ratings.from_arrays or Ratings.from_sparse"
+            f"a {type(table).__name__} is not a table with the Arrow stream protocol: pass a "
+            "pandas, polars, duckdb or pyarrow table, or use Ratings.from_arrays or "
+            "Ratings.from_sparse"
         )
     try:
         data = pa.table(table)
@@ -112,9 +113,7 @@ def _as_numbers(values: Any, what: str, *also: Callable[[pa.DataType], bool]) ->
         ) from None
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()
-        raise ERRORS[what](
-            f"the {what} in row {row} is missing: drop such rows or fill them in first"
-        )
+        raise ERRORS[what](f"the {what} in row {row} is missing: drop or fill such rows first")
     allowed = (pa.types.is_integer, pa.types.is_floating, *also)
     if len(column) and not any(is_allowed(column.type) for is_allowed in allowed):
         raise ColumnError(
@@ -127,9 +126,7 @@ def _check_finite(numbers: NDArray[Any], column: pa.ChunkedArray, what: str) -> 
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
         value = column[int(wrong[0])]
-        raise ERRORS[what](
-            f"the {what} in row {wrong[0]} is {value}: drop such rows or fill them in first"
-        )
+        raise ERRORS[what](f"the {what} in row {wrong[0]} is {value}: drop or fill such rows first")
 
 
 def _load_parquet(file: Path, columns: Sequence[str]) -> list[pa.ChunkedArray]:

@@ -46,8 +46,8 @@ def at_least(ratings: Ratings, users: int = 5, items: int = 2) -> Ratings:
         keep = keep[enough]
     if len(keep) == 0:
         raise DataError(
-            f"no rating is left of users with {users} and items with {items} ratings or more: "
-            "ask for less"
+            f"no ratings are left of users with at least {users} and items with at least {items} "
+            "ratings: lower these limits"
         )
     return _only(ratings, keep)
 
