@@ -11,8 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import tastemix as tm
+from tastemix.cli import app
+from tastemix.evaluation import search
 from tastemix.methods import anmf
 
 CSV = "user,item,rating\n" + "\n".join(
@@ -79,7 +82,7 @@ def test_train_can_save_one_small_model(ratings: Path, tmp_path: Path) -> None:
     assert {row[0] for row in cells(tastemix("tastes", tmp_path / "m").stdout, 2)} == set("1234")
 
 
-COMPRESS = "--compress makes one model of several: it goes with --method anmf"
+COMPRESS = "--compress merges the members of an average: use --method anmf"
 
 
 @pytest.mark.parametrize(
@@ -182,6 +185,27 @@ def test_recommend_prints_what_the_library_says(model: Path) -> None:
     assert len(json.loads(everything)) == 8
 
 
+def test_recommend_serves_several_users(model: Path) -> None:
+    options = ("--user", "u3", "--user", "u5", "-n", "2")
+    expected = tm.load(model).recommend(["u3", "u5"], 2).to_pylist()
+    assert {row["user"] for row in expected} == {"u3", "u5"}
+    assert json.loads(tastemix("recommend", model, *options, "--json").stdout) == expected
+    shown = cells(tastemix("recommend", model, *options).stdout, 3)
+    assert shown == [[row["user"], row["item"], f"{row['score']:.3f}"] for row in expected]
+    unknown = tastemix("recommend", model, "--user", "u3", "--user", "nobody")
+    assert "user 'nobody' is not in the ratings" in unknown.stderr
+
+
+def test_a_mistake_in_a_file_names_the_options_to_use(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("who,item,rating\na,x,1\na,x,2\n")
+    options = ("train", tmp_path / "r.csv", "-o", tmp_path / "m")
+    missing = tastemix(*options).stderr
+    assert "Name yours with --user, --item and --rating" in missing
+    twice = tastemix(*options, "--user", "who").stderr
+    assert "--duplicates last or --duplicates mean" in twice
+    assert "=" not in missing + twice
+
+
 def test_explain_shows_parts_that_add_up(model: Path) -> None:
     rows = json.loads(tastemix("explain", model, "--user", "u3", "--item", "i2", "--json").stdout)
     raw = tm.load(model).predict(["u3"], ["i2"], clip=False)[0]
@@ -240,14 +264,31 @@ def test_compare_lets_anmf_choose_its_rank(ratings: Path) -> None:
 def test_search_reports_what_it_tried_and_chose(ratings: Path, tmp_path: Path) -> None:
     done = tastemix("train", ratings, "-o", tmp_path / "m", "--search", "--budget", "20")
     assert done.returncode == 0, done.stderr
-    tried = [row for row in cells(done.stdout, 4) if row[1].isdigit()]
-    errors = [float(row[2]) for row in tried]
+    tried = cells(done.stdout, 3)
+    errors = [float(row[1]) for row in tried]
     assert errors == sorted(errors)
-    assert f"chosen: {tried[0][0]} of rank {tried[0][1]}" in done.stdout
-    assert "played no part in the choice" in done.stdout
-    assert tm.load(tmp_path / "m").method == tried[0][0]
+    assert f"chosen: {tried[0][0]}" in done.stdout
+    assert "a held-out tenth of the ratings, not used in the choice" in done.stdout
+    assert tried[0][0].startswith(tm.load(tmp_path / "m").method)
     both = tastemix("train", ratings, "-o", tmp_path / "n", "--search", "--rank", "3")
     assert "--search chooses --rank itself" in both.stderr
+
+
+@pytest.mark.parametrize(
+    "best", [tm.ANMF(2, members=2, steps=3, l2=0.7, seed=4), tm.RNMF(2, steps=3), tm.Baseline()]
+)
+def test_the_model_saved_is_the_one_the_search_chose(
+    best, ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choice = search.Choice((search.Trial(best, 1.0, 0.1),), best, 1.25, 1.5)
+    monkeypatch.setattr(search, "search", lambda *_: choice)
+    command = ["train", str(ratings), "-o", str(tmp_path / "m"), "--search", "--seed", "9"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert "1.2500" in done.stdout
+    model, expected = tm.load(tmp_path / "m"), best.fit(tm.read(ratings))
+    assert model.parameters == expected.parameters
+    np.testing.assert_array_equal(model.factors.items, expected.factors.items)
 
 
 def test_datasets_lists_what_is_known() -> None:
@@ -257,7 +298,7 @@ def test_datasets_lists_what_is_known() -> None:
 
 def test_reproduce_says_what_it_would_run(ratings: Path, tmp_path: Path) -> None:
     done = tastemix("reproduce", ratings, "--out", tmp_path / "r", "--only", "facts", "--plan")
-    assert "0 fits of 0 steps in all: facts" in done.stdout
+    assert "facts: 0 fits, 0 steps in total" in done.stdout
     wrong = tastemix("reproduce", "ml-2m", "--out", tmp_path / "r")
     assert wrong.returncode == 2
     assert "ml-2m" in wrong.stderr

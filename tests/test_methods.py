@@ -34,6 +34,14 @@ def test_a_name_is_a_sequence_of_phases(method, phases: list[Phase]) -> None:
     assert model.method == type(method).__name__
 
 
+@pytest.mark.parametrize(
+    "method",
+    [tm.MIXD(2, 3, steps=7), tm.RNMF(2, steps=4), tm.ANLS(2, [Phase(Objective(), 3)] * 2)],
+)
+def test_the_total_steps_are_those_of_a_whole_fit(method) -> None:
+    assert method.total_steps == len(method.fit(random_ratings(9, 8, 0.5)).history)
+
+
 def test_methods_are_values() -> None:
     assert tm.MIXD(10) == tm.MIXD(rank=10, prior_steps=20, steps=100, seed=0)
     assert len({tm.RNMF(6), tm.RNMF(6), tm.RNMF(7)}) == 2

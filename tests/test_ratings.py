@@ -100,6 +100,23 @@ def test_the_callers_arrays_stay_theirs() -> None:
     assert ratings.by_user.values.tolist() == [2, 1]
 
 
+def test_a_side_can_be_named() -> None:
+    ratings = tm.Ratings.from_table(FRAME)
+    assert ratings.half("users") is ratings.by_user
+    assert ratings.half("items") is ratings.by_item
+    assert ratings.ids("users") is ratings.users
+    assert ratings.ids("items") is ratings.items
+    with pytest.raises(ParameterError, match="side is 'user': choose 'users' or 'items'"):
+        ratings.half("user")  # type: ignore[arg-type]
+
+
+def test_ids_can_be_sliced() -> None:
+    ratings = tm.Ratings.from_table(FRAME)
+    assert ratings.items[:2] == ["Alien", "Heat"]
+    assert ratings.users[::-1] == ["cid", "bob", "ann"]
+    assert ratings.users[-1] == "cid"
+
+
 def test_small_facts() -> None:
     ratings = tm.Ratings.from_table(FRAME)
     assert len(ratings) == 5
@@ -174,6 +191,7 @@ WAYS: dict[str, Way] = {
         lambda f: f.assign(note=pd.Series([1, "b"], dtype=object))
     ),
     "polars": through_table(pl.from_pandas),
+    "polars, lazy": through_table(lambda f: pl.from_pandas(f).lazy()),
     "polars categories": through_table(
         lambda f: pl.from_pandas(f).with_columns(pl.selectors.string().cast(pl.Categorical))
     ),
@@ -368,5 +386,5 @@ def test_known_ids_need_no_ratings() -> None:
 
 def test_ratings_of_ids_that_are_not_known_are_refused() -> None:
     users, items = Ids.known(["ann"], "user"), Ids.known(["Heat"], "item")
-    with pytest.raises(IdError, match="the item in row 1 is not among the known ones"):
+    with pytest.raises(IdError, match="the item in row 1 is not a known item"):
         tm.Ratings.over(users, items, ["ann", "ann"], ["Heat", "Up"], [1, 2], None, (1, 5))

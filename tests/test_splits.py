@@ -1,6 +1,9 @@
 """Splits: every rating in one part, drawn by the seed alone."""
 
+from datetime import UTC, date, datetime, timedelta, timezone
+
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -111,6 +114,31 @@ def test_temporal_with_a_cut_takes_what_came_at_or_after_it() -> None:
     assert sorted(tested.timestamp.tolist()) == [40, 40, 50, 60]
 
 
+DATED = tm.Ratings.from_arrays(
+    *([1, 1, 2], [1, 2, 1], [3, 4, 5]),
+    timestamp=[datetime(2015, 12, 31, 23), datetime(2016, 1, 1), datetime(2016, 1, 1, 1)],
+)
+CUTS = {
+    "text": "2016-01-01",
+    "text with a time": "2016-01-01T00:00:00",
+    "date": date(2016, 1, 1),
+    "datetime": datetime(2016, 1, 1),
+    "zoned": datetime(2016, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))),
+    "numpy": np.datetime64("2016-01-01"),
+    "pandas": pd.Timestamp("2016-01-01"),
+    "zoned pandas": pd.Timestamp("2016-01-01 01:00", tz="Europe/Rome"),
+    "microseconds": int(datetime(2016, 1, 1, tzinfo=UTC).timestamp() * 10**6),
+}
+
+
+@pytest.mark.parametrize("kind", CUTS)
+def test_temporal_may_be_cut_at_a_date(kind: str) -> None:
+    split = tm.temporal(DATED, cut=CUTS[kind])
+    assert split.test.by_user.values.tolist() == [4, 5]
+    assert split.train.by_user.values.tolist() == [3]
+    assert split.train.dated
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
@@ -121,6 +149,18 @@ def test_temporal_with_a_cut_takes_what_came_at_or_after_it() -> None:
         (lambda: tm.temporal(RATINGS), DataError, "these ratings have no timestamps"),
         (lambda: tm.temporal(TIMED, cut=99), ParameterError, "the times run from 10 to 60"),
         (lambda: tm.temporal(TIMED, cut=10), ParameterError, "the times run from 10 to 60"),
+        (
+            lambda: tm.temporal(TIMED, cut="2016-01-01"),
+            ParameterError,
+            "numbers of an unknown unit: give a number like theirs, such as 10",
+        ),
+        (lambda: tm.temporal(DATED, cut="soon"), ParameterError, "cut is 'soon': give a date"),
+        (lambda: tm.temporal(DATED, cut=pd.NaT), ParameterError, "cut is NaT: give a date"),
+        (
+            lambda: tm.temporal(DATED, cut="2017-01-01"),
+            ParameterError,
+            "the times run from 2015-12-31 23:00:00 to 2016-01-01 01:00:00",
+        ),
     ],
 )
 def test_a_mistake_is_named(make, error, message: str) -> None:

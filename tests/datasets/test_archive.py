@@ -45,7 +45,7 @@ def test_a_member_larger_than_the_limit_is_refused(archive):
 @pytest.mark.parametrize("lie", [10, len(CONTENT) - 1, len(CONTENT) + 1, 2 * len(CONTENT)])
 def test_a_zip_that_lies_about_a_size_is_refused(archive, lie):
     state_size(archive, lie)
-    with pytest.raises(DataError, match=r"lies about|is damaged"):
+    with pytest.raises(DataError, match="is damaged"):
         read_member(archive, "in/a.txt", 10 * len(CONTENT))
 
 
@@ -59,7 +59,7 @@ def test_a_zip_that_states_a_small_size_and_the_checksum_of_that_much_is_refused
         struct.pack_into("<I", data, data.index(signature) + offset, zlib.crc32(CONTENT[:10]))
     path.write_bytes(data)
     assert zipfile.ZipFile(path).read("in/a.txt") == CONTENT[:10]  # zipfile itself is taken in
-    with pytest.raises(DataError, match=r"lies about|is damaged"):
+    with pytest.raises(DataError, match="is damaged"):
         read_member(path, "in/a.txt", len(CONTENT))
 
 
@@ -73,7 +73,7 @@ def test_a_bomb_is_not_unpacked_beyond_its_stated_size(tmp_path):
         struct.pack_into("<I", data, data.index(signature) + offset, 1000)
     path.write_bytes(data)
     tracemalloc.start()
-    with pytest.raises(DataError, match=r"lies about|is damaged"):
+    with pytest.raises(DataError, match="is damaged"):
         read_member(path, "in/a.txt", 1 << 20)
     assert tracemalloc.get_traced_memory()[1] < 1 << 24
     tracemalloc.stop()

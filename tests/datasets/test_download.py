@@ -148,7 +148,7 @@ def test_a_part_of_another_file_is_refused_and_the_next_call_begins_anew(site, c
 
 def test_a_wrong_checksum_is_refused_and_nothing_is_left(site, cache):
     wrong = "0" * 64
-    with pytest.raises(DataError, match=f"its sha256 is {SHA256}, it should be {wrong}"):
+    with pytest.raises(DataError, match=f"its sha256 is {SHA256}, expected {wrong}"):
         fetch(replace(file(site), sha256=wrong), cache)
     assert left(cache) == []
 

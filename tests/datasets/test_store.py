@@ -95,7 +95,7 @@ def test_a_missing_file_of_several_is_the_one_named(tmp_path):
     dataset = made.published(catalogue.JESTER, contents, Counts(0, 0, 0), "https://a.org")
     del contents["jester_dataset_1_2.zip"]
     made.write(tmp_path, contents)
-    asked = r"fetch jester_dataset_1_2.zip \(https://a.org/jester_dataset_1_2.zip\) and put"
+    asked = r"download jester_dataset_1_2.zip \(https://a.org/jester_dataset_1_2.zip\) and put"
     with pytest.raises(DataError, match=asked):
         load(dataset, folder=tmp_path)
 

@@ -91,7 +91,7 @@ def test_at_least_keeps_the_largest_set_that_keeps_its_promise(pairs, users, ite
         expected.remove(weak[-1])  # one at a time: the order does not matter
     table = ratings([(u, i, 3.0) for u, i in pairs], scale=(1, 5))
     if not expected:
-        with pytest.raises(DataError, match="no rating is left"):
+        with pytest.raises(DataError, match="no ratings are left"):
             at_least(table, users, items)
         return
     kept = at_least(table, users, items).to_table()

@@ -13,7 +13,7 @@ from tastemix.cli.use import evaluate, explain, recommend, tastes
 
 app = typer.Typer(
     cls=OneSentence,
-    help="Predict and recommend from ratings with tastes that add up.",
+    help="Predict ratings and recommend items with nonnegative factorisation: tastes that add up.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -24,8 +24,10 @@ for _command in _COMMANDS:
 
 @app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of mistakes.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the full traceback of an error.")
+    ] = False,
 ) -> None:
     if version:
         from importlib.metadata import version as installed

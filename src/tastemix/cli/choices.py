@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import re
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -10,54 +11,85 @@ import typer
 
 from tastemix import methods
 from tastemix.data.ratings import Duplicates, Ratings, read
-from tastemix.errors import ParameterError
-from tastemix.methods.anmf import ANMF
+from tastemix.errors import DataError, ParameterError
+from tastemix.methods.recipe import Tunable
 
 METHODS = {
     method.__name__.lower(): method
     for method in (
         *(methods.NMF, methods.RNMF, methods.PR, methods.PRD, methods.MIXR, methods.MIXD),
-        *(methods.PSVD, methods.SSVD, methods.Random, methods.Popular, methods.Baseline, ANMF),
+        *(methods.PSVD, methods.SSVD, methods.Random, methods.Popular, methods.Baseline),
+        methods.ANMF,
     )
 }
 DEFAULT_RANK = 10
 
-File = Annotated[Path, typer.Argument(help="A csv or parquet file of ratings.")]
-User = Annotated[str, typer.Option("--user", help="Column of user ids.")]
-Item = Annotated[str, typer.Option("--item", help="Column of item ids.")]
-Rating = Annotated[str, typer.Option("--rating", help="Column of ratings.")]
+File = Annotated[Path, typer.Argument(help="CSV or Parquet file with one rating per row.")]
+User = Annotated[str, typer.Option("--user", help="Name of the user id column.")]
+Item = Annotated[str, typer.Option("--item", help="Name of the item id column.")]
+Rating = Annotated[str, typer.Option("--rating", help="Name of the rating column.")]
 ScaleOption = Annotated[
     tuple[float, float] | None,
-    typer.Option("--scale", help="Lowest and highest rating (default: found in the data)."),
+    typer.Option(
+        "--scale", help="Lowest and highest possible rating (default: the range in the file)."
+    ),
 ]
 DuplicatesOption = Annotated[
-    str, typer.Option("--duplicates", help="The same user and item twice: refuse, last or mean.")
+    str,
+    typer.Option(
+        "--duplicates",
+        help="What to do if a user rated an item more than once: refuse, last or mean.",
+    ),
 ]
+_KEYWORD = re.compile(r"\b(user|item|rating|scale|duplicates)=(?:'(\w+)')?")
 
 
-def method(name: str, **given: Any) -> Any:
-    """The method of that name with the options that were given."""
-    if name.lower() not in METHODS:
-        raise ParameterError(f"there is no method {name!r}: choose one of {', '.join(METHODS)}")
-    chosen = METHODS[name.lower()]
-    takes = {field.name for field in fields(chosen)}
+def method(name: str, default_rank: int = DEFAULT_RANK, **given: Any) -> Any:
+    """The method of that name with the options that were given; a rank if it needs one."""
+    takes = options_of(name)
     options = {key: value for key, value in given.items() if value is not None}
-    for key in options.keys() - takes:
+    for key in options.keys() - takes.keys():
         raise ParameterError(
             f"--{_dashed(key)} does not apply to {name}: it takes "
             f"{', '.join('--' + _dashed(option) for option in sorted(takes)) or 'no options'}"
         )
-    if "rank" in takes and chosen is not ANMF:
-        options.setdefault("rank", DEFAULT_RANK)
-    return chosen(**options)
+    if takes.get("rank") is MISSING:
+        options.setdefault("rank", default_rank)
+    return METHODS[name.lower()](**options)
+
+
+def options_of(name: str) -> dict[str, Any]:
+    """The options of the method of that name and their defaults."""
+    if name.lower() not in METHODS:
+        raise ParameterError(f"there is no method {name!r}: choose one of {', '.join(METHODS)}")
+    return {field.name: field.default for field in fields(METHODS[name.lower()])}
+
+
+def tuned(method: Any, ratings: Ratings) -> Any:
+    """The method with settings that suit these ratings, if it knows any."""
+    return method.tuned_for(ratings) if isinstance(method, Tunable) else method
+
+
+def label(method: Any) -> str:
+    """A method and those of its options that are not the default."""
+    defaults = {field.name: field.default for field in fields(method)}
+    other = [f"{key}={value}" for key, value in vars(method).items() if value != defaults[key]]
+    return f"{type(method).__name__}({', '.join(other)})"
 
 
 def table(
     path: Path, user: str, item: str, rating: str, scale: Any, duplicates: str, **options: Any
 ) -> Ratings:
-    """The ratings of a file; what is wrong with it is told by `read`."""
+    """The ratings of a file; what is wrong with it is told by `read`, in terms of options."""
     keep = cast(Duplicates, duplicates)
-    return read(path, user, item, rating, scale=scale, duplicates=keep, **options)
+    try:
+        return read(path, user, item, rating, scale=scale, duplicates=keep, **options)
+    except DataError as error:
+        raise type(error)(_KEYWORD.sub(_as_option, str(error))) from error
+
+
+def _as_option(keyword: re.Match[str]) -> str:
+    return f"--{keyword[1]} {keyword[2]}" if keyword[2] else f"--{keyword[1]}"
 
 
 def _dashed(name: str) -> str:

@@ -14,7 +14,6 @@ from tastemix.cli.console import err, facts, out, progress, say
 from tastemix.data.ratings import Ratings
 from tastemix.evaluation.cross_validation import HIGHER_IS_WORSE, Results, cross_validate
 from tastemix.experiments.settings import NINE, TITLES
-from tastemix.methods import anmf
 from tastemix.report import exhibits
 
 DEFAULT = "random,popular,baseline,ssvd,pr,prd,rnmf,mixr,mixd,anmf"
@@ -27,19 +26,19 @@ COLUMNS = {
     "rank_score": "Rank",
     "catalogue_precision_at_10": "P@10",
 }
-LEGEND = "Rank is RankScore over the test items; P@10 is over the whole catalogue; s is one fit"
+LEGEND = "Rank: RankScore over the test items; P@10: over the whole catalogue; s: seconds per fit"
 
 
 def compare(
     ratings: choices.File,
-    methods: Annotated[str, typer.Option(help="Which, by comma.")] = DEFAULT,
+    methods: Annotated[str, typer.Option(help="Comma-separated methods.")] = DEFAULT,
     rank: Annotated[
         int, typer.Option(help="Number of tastes; anmf chooses its own.")
     ] = choices.DEFAULT_RANK,
-    folds: Annotated[int, typer.Option(help="Folds over the ratings.")] = 5,
-    seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
+    folds: Annotated[int, typer.Option(help="Number of cross-validation folds.")] = 5,
+    seed: Annotated[int, typer.Option(help="Random seed for the folds.")] = 0,
     output: Annotated[
-        Path | None, typer.Option("--out", help="Folder for a report (default: none).")
+        Path | None, typer.Option("--out", help="Folder to write a report to (default: no report).")
     ] = None,
     user: choices.User = "user",
     item: choices.Item = "item",
@@ -48,23 +47,19 @@ def compare(
     duplicates: choices.DuplicatesOption = "refuse",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Cross-validate methods on a table of ratings and print how they do.
+    """Cross-validate methods on a file of ratings and print their metrics.
 
     Example: tastemix compare ratings.csv --methods baseline,rnmf,mixd --rank 8
     """
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
-    chosen = [choices.method(name) for name in names]
+    untuned = [choices.method(name, default_rank=rank) for name in names]
     table = choices.table(ratings, user, item, rating, scale, duplicates)
-    own = anmf.default(table)
-    chosen = [
-        own if type(m) is type(own) else type(m)(rank=rank) if hasattr(m, "rank") else m
-        for m in chosen
-    ]
     if not as_json:
         say(str(table))
+    chosen = [choices.tuned(method, table) for method in untuned]
     results = judged(chosen, table, folds, seed)
     for name, reason in results.failures.items():
-        err.print(f"{name} failed and is left out: {escape(reason)}", soft_wrap=True)
+        err.print(f"{name} failed and was left out: {escape(reason)}", soft_wrap=True)
     if not results.methods():
         raise typer.Exit(1)
     if as_json:
@@ -74,7 +69,7 @@ def compare(
         say(LEGEND)
     if output is not None:
         page = report(output, f"Methods on {ratings.name}", results, table, folds)
-        (err.print if as_json else say)(f"the report is {escape(str(page))}")
+        (err.print if as_json else say)(f"report written to {escape(str(page))}")
 
 
 def judged(methods: list[Any], ratings: Ratings, folds: int, seed: int = 0) -> Results:

@@ -21,12 +21,12 @@ TOP = 8
 
 def demo(
     output: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the model and a report.")
+        Path | None, typer.Option("--out", help="Folder to save the model and a report in.")
     ] = None,
 ) -> None:
-    """Invented people rate invented dishes: compare, train, recommend, explain.
+    """Compare, train, recommend and explain on embedded data, without a network.
 
-    The ratings were made from six tastes; watch them being found again.
+    The ratings of dishes by invented people were generated from six tastes, which the model finds.
     """
     from tastemix.data.datasets import demo as dishes
 
@@ -42,7 +42,7 @@ def demo(
     say(LEGEND)
 
     model = methods.RNMF(RANK).fit(ratings)
-    say(f"\n[bold]3. The tastes that RNMF({RANK}) finds[/], and those planted:")
+    say(f"\n[bold]3. The tastes that RNMF({RANK}) finds[/], and the planted ones:")
     out.print(_tastes(model, dishes.tastes()))
 
     user = ratings.users[0]
@@ -61,7 +61,7 @@ def demo(
         page = report(output, "The demo: dishes", results, ratings, FOLDS)
         say(f"\nThe model is [bold]{escape(str(output / 'dishes.tastemix'))}[/],", end=" ")
         say(f"the report [bold]{escape(str(page))}[/].")
-    say("\nYour own ratings: [bold]tastemix compare ratings.csv[/]")
+    say("\nNext, with your own ratings: [bold]tastemix compare ratings.csv[/]")
 
 
 def _tastes(model: Model, planted: dict[str, list[str]]) -> Table:

@@ -15,25 +15,36 @@ from tastemix.data import datasets as known_datasets
 from tastemix.experiments import EXPERIMENTS, FULL, QUICK, Context, plan
 from tastemix.experiments import reproduce as run_experiments
 from tastemix.experiments.runs import Run
+from tastemix.methods.recipe import Stepwise
 
 
 def reproduce(
-    data: Annotated[str, typer.Argument(help="A known data set (see datasets) or a file.")],
-    output: Annotated[Path, typer.Option("--out", help="Folder for the report and the log.")],
+    data: Annotated[
+        str,
+        typer.Argument(help="Name of a known data set (see: tastemix datasets) or path of a file."),
+    ],
+    output: Annotated[Path, typer.Option("--out", help="Folder for the report and the run log.")],
     only: Annotated[
-        str, typer.Option(help=f"Experiments by comma, of {', '.join(EXPERIMENTS)}.")
+        str,
+        typer.Option(
+            help=f"Comma-separated experiments: {', '.join(EXPERIMENTS)}.", show_default="all"
+        ),
     ] = ",".join(EXPERIMENTS),
-    quick: Annotated[bool, typer.Option("--quick", help="A first look in a minute.")] = False,
-    planned: Annotated[bool, typer.Option("--plan", help="Only say what would be run.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer ranks, steps and folds: about a minute.")
+    ] = False,
+    planned: Annotated[
+        bool, typer.Option("--plan", help="Print what would be run, and stop.")
+    ] = False,
     user: choices.User = "user",
     item: choices.Item = "item",
     rating: choices.Rating = "rating",
     scale: choices.ScaleOption = None,
     duplicates: choices.DuplicatesOption = "refuse",
 ) -> None:
-    """Run the paper's experiments and write a report beside its printed figures.
+    """Run the paper's experiments and report the results beside its published figures.
 
-    What is finished is kept in OUT/runs.jsonl: stop it at any time, and the same command goes on.
+    Finished runs are kept in OUT/runs.jsonl: after an interruption, rerun to resume.
 
     Examples: tastemix reproduce ml-1m --out repro/
 
@@ -51,9 +62,10 @@ def reproduce(
     settings = QUICK if quick else FULL
     context = Context(name, ratings, settings)
     runs = plan(context, names)
-    steps = sum(getattr(run.method, "steps", 1) for run in runs)
+    methods = [run.method for run in runs]
+    steps = sum(method.total_steps if isinstance(method, Stepwise) else 1 for method in methods)
     say(str(ratings))
-    say(f"{len(runs)} fits of {steps:,} steps in all: {', '.join(names)}")
+    say(f"{', '.join(names)}: {len(runs)} fits, {steps:,} steps in total")
     if planned:
         return
     with progress("fits", len(runs)) as show:
@@ -70,13 +82,13 @@ def reproduce(
         sections,
         facts(ratings),
     )
-    say(f"the report is [bold]{escape(str(page))}[/]")
+    say(f"report written to [bold]{escape(str(page))}[/]")
 
 
 def datasets(
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the known data sets, where they are looked for and where they come from."""
+    """List the known data sets, and where each was found or would be downloaded from."""
     found = known_datasets.known()
     if as_json:
         rows = [
@@ -91,5 +103,5 @@ def datasets(
         about += [f"reproduce uses: {transform.says}" for transform in status.dataset.transforms]
         table.add_row(status.dataset.name, escape("; ".join(about)), escape(str(status)))
     out.print(table)
-    say("looked for in " + escape(", ".join(map(str, known_datasets.places()))))
-    say("set TASTEMIX_DATA to a folder of yours to have it looked into first")
+    say("searched: " + escape(", ".join(map(str, known_datasets.places()))))
+    say("set TASTEMIX_DATA to search a folder of your own first")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,68 +15,88 @@ from tastemix.cli.console import out, progress, say
 from tastemix.data.ratings import Ratings
 from tastemix.errors import ParameterError
 from tastemix.evaluation import search as searching
-from tastemix.methods import anmf
+from tastemix.methods.recipe import Stepwise
 from tastemix.model.model import Model
+
+DEFAULT = "anmf"
 
 
 def train(
     ratings: choices.File,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the model in.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="Folder to save the model in; an older model is replaced."
+        ),
+    ],
     method: Annotated[
         str | None, typer.Option(help=f"One of {', '.join(choices.METHODS)} (default: anmf).")
     ] = None,
     rank: Annotated[
         int | None,
-        typer.Option(help="Number of tastes (default: 10; anmf: 4 to 22, by the ratings)."),
+        typer.Option(help="Number of tastes (default: 10; anmf: 4 to 22, by number of ratings)."),
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps (default: 100; anmf: 20).")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Training steps (default: 100; anmf: 20 per member).")
+    ] = None,
     prior_steps: Annotated[
-        int | None, typer.Option(help="First steps, with a prior: mixr, mixd (default: 20).")
+        int | None,
+        typer.Option(help="Initial steps with a prior, for mixr and mixd (default: 20)."),
     ] = None,
     prior: Annotated[
-        float | None, typer.Option(help="Value of unknown ratings: pr (default: mid-scale).")
+        float | None,
+        typer.Option(help="Value of unknown ratings, for pr (default: middle of the scale)."),
     ] = None,
-    l1: Annotated[float | None, typer.Option(help="L1 penalty: rnmf, mixr (default: 0.2).")] = None,
+    l1: Annotated[
+        float | None, typer.Option(help="L1 penalty, for rnmf and mixr (default: 0.2).")
+    ] = None,
     members: Annotated[
-        int | None, typer.Option(help="Fits whose mean it is: anmf (default: 8).")
+        int | None, typer.Option(help="Number of factorisations to average, for anmf (default: 8).")
     ] = None,
     compress: Annotated[
-        bool, typer.Option("--compress", help="Save one small model in place of a mean: anmf.")
+        bool,
+        typer.Option("--compress", help="Save one small model instead of the average, for anmf."),
     ] = False,
-    seed: Annotated[int | None, typer.Option(help="Seed of the random start (default: 0).")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed (default: 0).")] = None,
     search: Annotated[
-        bool, typer.Option("--search", help="Choose method and rank by what predicts best.")
+        bool, typer.Option("--search", help="Try several methods and ranks and keep the best.")
     ] = False,
-    budget: Annotated[float, typer.Option(help="Seconds the search may take.")] = 60.0,
+    budget: Annotated[float, typer.Option(help="Time limit of --search, in seconds.")] = 60.0,
     user: choices.User = "user",
     item: choices.Item = "item",
     rating: choices.Rating = "rating",
     scale: choices.ScaleOption = None,
     duplicates: choices.DuplicatesOption = "refuse",
 ) -> None:
-    """Learn a model from a table of ratings and save it.
+    """Fit a model to a file of ratings and save it.
 
-    Without a method it is anmf, the mean of several fits, with a rank that suits the number of
-    ratings; --compress makes one small model of it, whose tastes can be read.
+    The default method, anmf, averages several factorisations and chooses its rank by the number of
+    ratings; --compress turns the average into one small model, whose tastes are easier to read.
 
     Examples: tastemix train ratings.csv -o movies.tastemix --method mixd --rank 10
 
     tastemix train ratings.csv -o movies.tastemix --search --budget 30
     """
-    options = {"rank": rank, "steps": steps, "prior_steps": prior_steps, "prior": prior, "l1": l1}
+    options: dict[str, Any] = {
+        "rank": rank,
+        "steps": steps,
+        "prior_steps": prior_steps,
+        "prior": prior,
+        "l1": l1,
+    }
     options["members"] = members
     given = {name for name, value in {"method": method, **options}.items() if value is not None}
     if search and given:
         raise ParameterError(f"--search chooses --{min(given)} itself: leave one of them out")
-    named = choices.method(method or "anmf", **options, seed=seed)
-    if compress and (search or not isinstance(named, anmf.ANMF)):
-        raise ParameterError("--compress makes one model of several: it goes with --method anmf")
+    named = choices.method(method or DEFAULT, **options, seed=seed)
+    if compress and (search or "members" not in choices.options_of(method or DEFAULT)):
+        raise ParameterError("--compress merges the members of an average: use --method anmf")
     table = choices.table(ratings, user, item, rating, scale, duplicates)
     say(str(table))
-    chosen = replace(_searched(table, budget, seed or 0), seed=seed or 0) if search else named
-    if rank is None and isinstance(chosen, anmf.ANMF):
-        own = anmf.default(table)
-        chosen = replace(chosen, rank=own.rank, l2=own.l2)
+    if search:
+        chosen = _searched(table, budget, seed or 0)
+    else:
+        chosen = named if rank is not None else choices.tuned(named, table)
     model, seconds = _fitted(chosen, table)
     if compress:
         model = model.compress()
@@ -88,41 +107,31 @@ def train(
 
 def _searched(ratings: Ratings, budget: float, seed: int) -> Any:
     """The chosen method, after showing what was tried."""
-    most = len(searching.RANKS) * len(searching.METHODS) + len(searching.BESIDE)
-    done = 0
-    with progress("trials", most) as show:
+    began = time.perf_counter()
+    with progress("seconds", round(budget)) as show:
 
         def on_trial(trial: searching.Trial) -> None:
-            nonlocal done
-            done += 1
-            show(done, str(trial.method))
+            show(round(time.perf_counter() - began), choices.label(trial.method))
 
         choice = searching.search(ratings, budget, seed, on_trial)
-    tried = Table("method", "rank", "RMSE", "seconds", title="Tried, the best first")
+    tried = Table("method", "RMSE", "seconds", title="Tried, best first")
     for trial in sorted(choice.trials, key=lambda trial: trial.rmse):
-        name = type(trial.method).__name__
-        cells = str(trial.method.rank), f"{trial.rmse:.4f}", f"{trial.seconds:.1f}"
-        tried.add_row(name, *cells)
+        tried.add_row(choices.label(trial.method), f"{trial.rmse:.4f}", f"{trial.seconds:.1f}")
     out.print(tried)
+    say(f"chosen: {choices.label(choice.method)}, with the lowest RMSE on validation ratings")
     say(
-        f"chosen: {type(choice.method).__name__} of rank {choice.method.rank}, lowest RMSE on a "
-        "validation part"
-    )
-    say(
-        f"on a tenth of the ratings that played no part in the choice its RMSE is "
-        f"{choice.test_rmse:.4f}; means and offsets alone have {choice.baseline_rmse:.4f}"
+        f"its RMSE on a held-out tenth of the ratings, not used in the choice, is "
+        f"{choice.test_rmse:.4f}; that of the baseline (means and offsets) is "
+        f"{choice.baseline_rmse:.4f}"
     )
     return choice.method
 
 
 def _fitted(method: Any, ratings: Ratings) -> tuple[Model, float]:
     began = time.perf_counter()
-    if not hasattr(method, "recipe"):
-        return method.fit(ratings), time.perf_counter() - began
-    if isinstance(method, anmf.ANMF):
-        steps = method.total_steps
+    if isinstance(method, Stepwise):
+        with progress("steps", method.total_steps) as show:
+            model = method.fit(ratings, on_step=lambda step, session: show(step.number))
     else:
-        steps = sum(phase.steps for phase in method.recipe(ratings.scale).phases)
-    with progress("steps", steps) as show:
-        model = method.fit(ratings, on_step=lambda step, session: show(step.number))
+        model = method.fit(ratings)
     return model, time.perf_counter() - began

@@ -18,32 +18,38 @@ from tastemix.errors import ParameterError
 from tastemix.evaluation import metrics
 from tastemix.persistence import load
 
-Saved = Annotated[Path, typer.Argument(help="A model saved by train.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
-UserId = Annotated[str, typer.Option("--user", help="A user id.")]
-ItemId = Annotated[str, typer.Option("--item", help="An item id.")]
+Saved = Annotated[Path, typer.Argument(help="Folder of a model saved by train.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+UserId = Annotated[str, typer.Option("--user", help="User id.")]
+UserIds = Annotated[
+    list[str], typer.Option("--user", help="User id; repeat the option for more users.")
+]
+ItemId = Annotated[str, typer.Option("--item", help="Item id.")]
 
 
 def recommend(
     model: Saved,
-    user: UserId,
-    n: Annotated[int, typer.Option("-n", help="How many items.")] = 10,
+    user: UserIds,
+    n: Annotated[int, typer.Option("-n", help="Number of items per user.")] = 10,
     include_seen: Annotated[
-        bool, typer.Option("--include-seen", help="Also items the user has rated.")
+        bool, typer.Option("--include-seen", help="Include items the user has already rated.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """The items a user would rate highest and has not rated yet.
+    """Recommend the best items a user has not rated yet.
 
-    Example: tastemix recommend movies.tastemix --user ann -n 5
+    Examples: tastemix recommend movies.tastemix --user ann -n 5
+
+    tastemix recommend movies.tastemix --user ann --user bob
     """
     fitted = load(model)
-    found = fitted.recommend(_id(fitted.users.ids, user), n, seen=[] if include_seen else None)
-    _show(found, as_json)
+    ids = [_id(fitted.users.ids, typed) for typed in user]
+    asked = ids[0] if len(ids) == 1 else ids
+    _show(fitted.recommend(asked, n, seen=[] if include_seen else None), as_json)
 
 
 def explain(model: Saved, user: UserId, item: ItemId, as_json: Json = False) -> None:
-    """Why a user would rate an item as predicted, taste by taste.
+    """Explain a predicted rating, taste by taste.
 
     Example: tastemix explain movies.tastemix --user ann --item Heat
     """
@@ -67,10 +73,10 @@ def explain(model: Saved, user: UserId, item: ItemId, as_json: Json = False) -> 
 
 def tastes(
     model: Saved,
-    n: Annotated[int, typer.Option("-n", help="How many items of each taste.")] = 8,
+    n: Annotated[int, typer.Option("-n", help="Number of items per taste.")] = 8,
     as_json: Json = False,
 ) -> None:
-    """The items that weigh most in every taste.
+    """List the items with the largest weight in each taste.
 
     Example: tastemix tastes movies.tastemix -n 5
     """
@@ -95,21 +101,20 @@ def evaluate(
     duplicates: choices.DuplicatesOption = "refuse",
     as_json: Json = False,
 ) -> None:
-    """Judge a saved model by ratings it has not seen, with every metric.
+    """Evaluate a saved model on ratings it was not trained on, with every metric.
 
     Example: tastemix evaluate movies.tastemix new-ratings.csv
     """
     fitted = load(model)
     table = choices.table(ratings, user, item, rating, fitted.scale, duplicates)
     half = table.by_user
-    pairs = table.users.take(half.rows), table.items.take(half.indices)
-    found = metrics.evaluate(
-        half.rows,
-        half.values,
-        fitted.predict(*pairs),
-        score=fitted.predict(*pairs, clip=False),
-        scale=fitted.scale,
+    pairs = (
+        fitted.users.ids.find(table.users.values)[half.rows],
+        fitted.items.ids.find(table.items.values)[half.indices],
     )
+    score = fitted.predict_numbers(*pairs, clip=False)
+    predicted = score.clip(*fitted.scale)
+    found = metrics.evaluate(half.rows, half.values, predicted, score=score, scale=fitted.scale)
     if as_json:
         known = {name: None if math.isnan(value) else value for name, value in found.items()}
         out.print_json(data=known)

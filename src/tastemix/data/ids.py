@@ -48,7 +48,10 @@ class Ids:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, number: int) -> Any:
+    def __getitem__(self, number: int | slice) -> Any:
+        """The id of a number, or a list of the ids of a slice."""
+        if isinstance(number, slice):
+            return self.values[number].to_pylist()
         return self.values[int(number)].as_py()
 
     def take(self, numbers: Indices) -> pa.Array:

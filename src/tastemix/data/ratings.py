@@ -6,44 +6,18 @@ import hashlib
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tastemix.data import entries
+from tastemix.data.entries import Duplicates, Scale
+from tastemix.data.halves import Half, Pointers, Side, both_halves
 from tastemix.data.ids import Ids, Indices, encode
 from tastemix.data.reading import Times, Values, as_times, as_values, columns_of, load
-from tastemix.errors import DataError, DuplicateError, IdError, ParameterError, RatingError
-
-Duplicates = Literal["refuse", "last", "mean"]
-Side = Literal["users", "items"]
-Scale = tuple[float, float]
-Pointers = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Half:
-    """Ratings compressed along one side: row r holds entries pointers[r] to pointers[r + 1]."""
-
-    pointers: Pointers
-    indices: Indices
-    values: Values
-
-    @property
-    def counts(self) -> Pointers:
-        """The number of ratings of every row."""
-        return np.diff(self.pointers)
-
-    @property
-    def rows(self) -> Indices:
-        """The row of every entry."""
-        return _rows(self.pointers)
-
-    def row(self, number: int) -> tuple[Indices, Values]:
-        """The indices and values of one row."""
-        here = slice(self.pointers[number], self.pointers[number + 1])
-        return self.indices[here], self.values[here]
+from tastemix.errors import DataError, IdError, ParameterError
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +36,8 @@ class Ratings:
     timestamp: Times | None = None
     source_row: Pointers | None = None
     """Where timestamps were given: the row each entry came from, which settles equal times."""
+    dated: bool = False
+    """Whether the timestamps came as dates; they are then microseconds since 1970."""
 
     def __len__(self) -> int:
         return len(self.by_user.values)
@@ -72,14 +48,6 @@ class Ratings:
             f"Ratings({len(self):,} ratings, {len(self.users):,} users, {len(self.items):,} items, "
             f"{self.density:.2%} known, scale {low:g} to {high:g})"
         )
-
-    def half(self, side: Side) -> Half:
-        """The ratings compressed along one side."""
-        return self.by_user if side == "users" else self.by_item
-
-    def ids(self, side: Side) -> Ids:
-        """The ids of one side."""
-        return self.users if side == "users" else self.items
 
     @property
     def density(self) -> float:
@@ -96,6 +64,14 @@ class Ratings:
         """What the solvers subtract: the low end of a scale that starts below zero."""
         return min(self.scale[0], 0.0)
 
+    def half(self, side: Side) -> Half:
+        """`by_user` for "users", `by_item` for "items"."""
+        return self.by_user if _checked(side) == "users" else self.by_item
+
+    def ids(self, side: Side) -> Ids:
+        """The ids of one side, "users" or "items"."""
+        return self.users if _checked(side) == "users" else self.items
+
     @cached_property
     def fingerprint(self) -> str:
         """A hash of ids, values and scale, the same for any order of the rows."""
@@ -107,24 +83,21 @@ class Ratings:
             digest.update(part.data)
         return digest.hexdigest()
 
-    def subset(self, entries: NDArray[Any]) -> Ratings:
+    def subset(self, chosen: NDArray[Any]) -> Ratings:
         """Only these entries (a mask or positions), over the same users and items."""
-        chosen = np.asarray(entries)
+        chosen = np.asarray(chosen)
         kept = np.zeros(len(self), np.bool_)
         try:
             kept[chosen if chosen.size else []] = True
         except IndexError as error:
             raise ParameterError(f"the entries do not fit {len(self):,} ratings: {error}") from None
         keep = np.flatnonzero(kept)
+        user, item, values = self.by_user.rows, self.by_user.indices, self.by_user.values
         return _build(
-            self.users,
-            self.items,
-            self.by_user.rows[keep],
-            self.by_user.indices[keep],
-            self.by_user.values[keep],
-            self.scale,
+            *(self.users, self.items, user[keep], item[keep], values[keep], self.scale),
             None if self.timestamp is None else self.timestamp[keep],
             None if self.source_row is None else self.source_row[keep],
+            self.dated,
         )
 
     def to_table(self) -> pa.Table:
@@ -148,7 +121,8 @@ class Ratings:
         scale: Scale | None = None,
         duplicates: Duplicates = "refuse",
     ) -> Ratings:
-        """Ratings from any table that speaks the Arrow stream protocol.
+        """Ratings from a table of pandas, polars (lazy or not), duckdb, pyarrow, or any that speaks
+        the Arrow stream protocol.
 
         The scale is the range of the ratings unless given. Of a pair rated twice, "last" keeps the
         latest by timestamp, or else the one further down, and "mean" averages.
@@ -185,7 +159,7 @@ class Ratings:
         if not hasattr(matrix, "tocoo") or len(matrix.shape) != 2:
             raise DataError(
                 f"a {type(matrix).__name__} is not a sparse matrix of users and items: "
-                "pass a two-dimensional scipy.sparse one"
+                "pass a two-dimensional matrix of scipy.sparse"
             )
         stored = matrix.tocoo()
         values = as_values(stored.data)
@@ -194,7 +168,7 @@ class Ratings:
         known_users, row = _names(users, "user", matrix.shape[0])
         known_items, column = _names(items, "item", matrix.shape[1])
         user, item = row[stored.row], column[stored.col]
-        return _canonical(known_users, known_items, user, item, values, None, scale, duplicates)
+        return _canonical(known_users, known_items, user, item, values, scale, duplicates)
 
     @staticmethod
     def over(
@@ -212,10 +186,45 @@ class Ratings:
         for ids, number in ((users, user_number), (items, item_number)):
             unknown = np.flatnonzero(number < 0)
             if len(unknown):
-                raise IdError(f"the {ids.what} in row {unknown[0]} is not among the known ones")
-        values = as_values(rating)
-        when = None if timestamp is None else as_times(timestamp)
-        return _canonical(users, items, user_number, item_number, values, when, scale, duplicates)
+                raise IdError(f"the {ids.what} in row {unknown[0]} is not a known {ids.what}")
+        return _canonical(
+            *(users, items, user_number, item_number, as_values(rating), scale, duplicates),
+            *((None, False) if timestamp is None else as_times(timestamp)),
+        )
+
+    @staticmethod
+    def from_numbers(
+        users: Ids,
+        items: Ids,
+        user: NDArray[Any],
+        item: NDArray[Any],
+        values: Any,
+        scale: Scale,
+        timestamp: Any = None,
+        *,
+        duplicates: Duplicates = "refuse",
+        dated: bool = False,
+        source_row: Pointers | None = None,
+    ) -> Ratings:
+        """Ratings by dense numbers into known ids, which are not looked at.
+
+        Entries that are ordered by (user, item) already are taken as they come. `dated` says that
+        integer timestamps are those of ratings that were dated.
+        source_row: where each entry came from, as in other ratings (default: its place here).
+        """
+        when, are_dates = (None, False) if timestamp is None else as_times(timestamp)
+        return _canonical(
+            users,
+            items,
+            _numbers(user, users),
+            _numbers(item, items),
+            as_values(values),
+            scale,
+            duplicates,
+            when,
+            when is not None and (dated or are_dates),
+            source_row,
+        )
 
 
 def read(
@@ -228,21 +237,43 @@ def read(
     duplicates: Duplicates = "refuse",
 ) -> Ratings:
     """Ratings from a csv or parquet file with these columns; otherwise as Ratings.from_table."""
-    names = [user, item, rating] + ([timestamp] if timestamp is not None else [])
+    names = [user, item, rating, *([] if timestamp is None else [timestamp])]
     return _from_columns(load(path, names), scale, duplicates)
+
+
+def as_ratings(data: Any, **options: Any) -> Ratings:
+    """Ratings as they are, or from a path (`read`), a sparse matrix (`from_sparse`) or a table
+    (`from_table`) with the options of that function; an option that is None counts as not given.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if isinstance(data, Ratings):
+        if given:
+            raise ParameterError(
+                f"{next(iter(given))}= says how to read a table, but these are ratings already: "
+                "leave it out"
+            )
+        return data
+    if isinstance(data, str | os.PathLike):
+        return read(data, **given)
+    if hasattr(data, "tocoo"):
+        for name in ("user", "item", "rating", "timestamp"):
+            if name in given:
+                raise ParameterError(f"{name}= names a column, but a matrix has none: leave it out")
+        return Ratings.from_sparse(data, **given)
+    return Ratings.from_table(data, **given)
 
 
 def _from_columns(columns: list[Any], scale: Scale | None, duplicates: Duplicates) -> Ratings:
     """Ratings from columns of user, item, rating and perhaps timestamp; empties the list."""
     # Each column is let go once it is converted: together they are larger than the ratings.
-    when = as_times(columns.pop()) if len(columns) == 4 else None
+    times = as_times(columns.pop()) if len(columns) == 4 else (None, False)
     values = as_values(columns.pop())
     if len(values) == 0:
         raise DataError("there are no ratings: the table has no rows")
     items, item = encode(columns.pop(), "item")
     users, user = encode(columns.pop(), "user")
     pa.default_memory_pool().release_unused()
-    return _canonical(users, items, user, item, values, when, scale, duplicates)
+    return _canonical(users, items, user, item, values, scale, duplicates, *times)
 
 
 def _names(names: Any, what: str, count: int) -> tuple[Ids, Indices]:
@@ -256,51 +287,43 @@ def _names(names: Any, what: str, count: int) -> tuple[Ids, Indices]:
     return ids, numbers
 
 
+def _numbers(numbers: NDArray[Any], ids: Ids) -> Indices:
+    """A copy of dense numbers, each of which must be that of an id."""
+    given = np.asarray(numbers)
+    if given.size and not np.issubdtype(given.dtype, np.integer):
+        raise ParameterError(f"the {ids.what} numbers are of type {given.dtype}: give integers")
+    if given.size and not (given.min() >= 0 and given.max() < len(ids)):
+        wrong = int(np.flatnonzero((given < 0) | (given >= len(ids)))[0])
+        raise ParameterError(
+            f"the {ids.what} number in row {wrong} is {given[wrong]}: it must be one of 0 to "
+            f"{len(ids) - 1}"
+        )
+    return np.array(given, np.int32)
+
+
 def _canonical(
     users: Ids,
     items: Ids,
     user: Indices,
     item: Indices,
     values: Values,
-    timestamp: Times | None,
     scale: Scale | None,
     duplicates: Duplicates,
+    timestamp: Times | None = None,
+    dated: bool = False,
+    source_row: Pointers | None = None,
 ) -> Ratings:
     """Checked, ordered by (user, item), each pair once."""
-    if duplicates not in get_args(Duplicates):
-        raise ParameterError(f"duplicates is {duplicates!r}: choose 'refuse', 'last' or 'mean'")
-    for name, column in (("user", user), ("item", item), ("timestamp", timestamp)):
-        if column is not None and len(column) != len(values):
-            raise DataError(
-                f"there are {len(column):,} entries of {name} but {len(values):,} ratings: "
-                "pass columns of one length"
-            )
-    if len(values) >= 2**31:
-        raise DataError(f"{len(values):,} ratings are more than the 2,147,483,647 that fit")
-    limits = _limits(values, scale)
-    item_pointers, order = _counting_sort(item, len(items))
-    pointers, item, order = _transpose(item_pointers, user[order], order, len(users))
-    user = _rows(pointers)
-    repeats = (user[1:] == user[:-1]) & (item[1:] == item[:-1])
-    if not repeats.any():
-        values = values[order]
-    elif duplicates == "refuse":
-        at = int(repeats.argmax())
-        raise DuplicateError(
-            f"user {users[user[at]]!r} rated item {items[item[at]]!r} twice, in rows {order[at]} "
-            f"and {order[at + 1]} ({np.count_nonzero(repeats):,} such repeats): "
-            "pass duplicates='last' or duplicates='mean' to keep one"
-        )
-    else:
-        first, last = np.append(True, ~repeats), np.append(~repeats, True)
-        if timestamp is not None:
-            tied = np.flatnonzero(~(first & last))
-            rows = order[tied]
-            order[tied] = rows[np.lexsort((timestamp[rows], item[tied], user[tied]))]
-        values = values[order[last]] if duplicates == "last" else _means(values[order], first)
-        user, item, order = user[last], item[last], order[last]
-    when, source = (None, None) if timestamp is None else (timestamp[order], order.astype(np.int64))
-    return _build(users, items, user, item, values, limits, when, source)
+    entries.check_lengths(user, item, values, timestamp)
+    limits = entries.limits(values, scale)
+    user, item, values, row = entries.in_order(
+        users, items, user, item, values, timestamp, duplicates
+    )
+    when, source = None, None
+    if timestamp is not None:
+        when, source = timestamp[row], row.astype(np.int64)
+        source = source if source_row is None else source_row[row]
+    return _build(users, items, user, item, values, limits, when, source, dated)
 
 
 def _build(
@@ -312,68 +335,20 @@ def _build(
     scale: Scale,
     timestamp: Times | None,
     source_row: Pointers | None,
+    dated: bool,
 ) -> Ratings:
-    """Both halves of entries that are ordered by (user, item)."""
-    pointers = np.searchsorted(user, np.arange(len(users) + 1, dtype=np.int32)).astype(np.int64)
-    by_user = Half(pointers, item, values)
-    by_item = Half(*_transpose(pointers, item, values, len(items)))
+    """Ratings of entries that are ordered by (user, item), sealed."""
+    by_user, by_item = both_halves(user, item, values, (len(users), len(items)))
     for part in (*vars(by_user).values(), *vars(by_item).values(), timestamp, source_row):
         if part is not None:
             part.flags.writeable = False
-    return Ratings(users, items, by_user, by_item, scale, timestamp, source_row)
+    return Ratings(users, items, by_user, by_item, scale, timestamp, source_row, dated)
 
 
-def _rows(pointers: Pointers) -> Indices:
-    """The row of every entry."""
-    return np.repeat(np.arange(len(pointers) - 1, dtype=np.int32), np.diff(pointers))
+def _checked(side: Side) -> Side:
+    if side not in get_args(Side):
+        raise ParameterError(f"side is {side!r}: choose 'users' or 'items'")
+    return side
 
 
-def _transpose(
-    pointers: Pointers, indices: Indices, payload: NDArray[Any], columns: int
-) -> tuple[Pointers, Indices, NDArray[Any]]:
-    """Compressed rows as compressed columns, the entries of a column in the order of the rows."""
-    from scipy.sparse import csr_array
-
-    shape = len(pointers) - 1, columns
-    turned = csr_array((payload, indices, pointers), shape=shape).tocsc()
-    return turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False), turned.data
-
-
-def _counting_sort(key: Indices, keys: int) -> tuple[Pointers, Indices]:
-    """order[pointers[k] : pointers[k + 1]] are the positions of key k, ascending: one entry a row,
-    transposed.
-    """
-    entries = np.arange(len(key) + 1, dtype=np.int64)
-    pointers, order, _ = _transpose(entries, key, np.empty(len(key), np.bool_), keys)
-    return pointers, order
-
-
-def _means(values: Values, first: NDArray[np.bool_]) -> Values:
-    """The mean of every run of values; `first` marks where a run begins."""
-    starts = np.flatnonzero(first)
-    counts = np.diff(np.append(starts, len(values)))
-    return (np.add.reduceat(values, starts, dtype=np.float64) / counts).astype(np.float32)
-
-
-def _limits(values: Values, scale: Scale | None) -> Scale:
-    """The given scale, checked, or the range of the values."""
-    if scale is None:
-        return float(values.min()), float(values.max())
-    try:
-        low, high = (float(end) for end in scale)
-    except (TypeError, ValueError, OverflowError):
-        low = high = np.nan
-    if isinstance(scale, str) or not (np.isfinite([low, high]).all() and low <= high):
-        raise ParameterError(f"scale is {scale!r}: give two finite numbers, the lower one first")
-    with np.errstate(over="ignore"):
-        ends = np.array([low, high], np.float32)
-    outside = np.flatnonzero((values < ends[0]) | (values > ends[1]))
-    if len(outside):
-        raise RatingError(
-            f"the rating in row {outside[0]} is {values[outside[0]]:g}, outside the scale "
-            f"{low:g} to {high:g}: correct it or give a wider scale"
-        )
-    return low, high
-
-
-__all__ = ["Duplicates", "Half", "Ratings", "Scale", "read"]
+__all__ = ["Duplicates", "Half", "Ratings", "Scale", "Side", "as_ratings", "read"]

@@ -8,6 +8,7 @@ machine and NumPy version, and in whatever order the rows of the table came.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 
 from tastemix import draws
 from tastemix.data.ratings import Ratings
+from tastemix.data.reading import Times
 from tastemix.errors import DataError, ParameterError
 
 Positions = NDArray[np.int64]
+Cut = float | str | date | np.datetime64
 
 
 class Split(NamedTuple):
@@ -57,19 +60,21 @@ def leave_out(ratings: Ratings, count: int = 1, seed: int = 0) -> Split:
     return _split(ratings, order[(place < count) & (size > count)])
 
 
-def temporal(ratings: Ratings, share: float = 0.2, *, cut: int | None = None) -> Split:
+def temporal(ratings: Ratings, share: float = 0.2, *, cut: Cut | None = None) -> Split:
     """Each user's newest share of ratings (rounded down) or, with `cut`, all at or after that time.
 
+    cut: a date (a datetime, or text such as "2016-01-01") where the timestamps are dates, else a
+        number as they are. Dates without a time zone are taken for UTC.
     Of two ratings at the same time, the one in the later row of the table is newer.
     """
     if ratings.timestamp is None or ratings.source_row is None:
         raise DataError("these ratings have no timestamps: name their column with timestamp=")
     if cut is not None:
-        test = np.flatnonzero(ratings.timestamp >= cut)
+        test = np.flatnonzero(ratings.timestamp >= _instant(cut, ratings.timestamp, ratings.dated))
         if len(test) in (0, len(ratings)):
             raise ParameterError(
-                f"cut is {cut}, but the times run from {ratings.timestamp.min()} to "
-                f"{ratings.timestamp.max()}: choose a time between them"
+                f"cut is {cut}, but the times run from {_shown(ratings.timestamp.min(), ratings)} "
+                f"to {_shown(ratings.timestamp.max(), ratings)}: choose a time between them"
             )
         return _split(ratings, test)
     _check_share(share)
@@ -77,6 +82,33 @@ def temporal(ratings: Ratings, share: float = 0.2, *, cut: int | None = None) ->
     place, size = _places(ratings)
     newest = np.floor(share * size + 1e-9)  # .29 of 100 is 29, whatever binary makes of .29
     return _split(ratings, order[place >= size - newest])
+
+
+def _instant(cut: Any, times: Times, dated: bool) -> Any:
+    """A time in the unit of the timestamps."""
+    if isinstance(cut, int | float | np.number):
+        return cut
+    if not dated:
+        raise ParameterError(
+            f"cut is {cut!r}, but these timestamps are numbers of an unknown unit: give a number "
+            f"like theirs, such as {times[0]}, or convert the column to dates first"
+        )
+    try:
+        when = datetime.fromisoformat(cut) if isinstance(cut, str) else cut
+        if isinstance(when, datetime) and when.tzinfo is not None:
+            when = when.astimezone(UTC).replace(tzinfo=None)
+        instant = np.datetime64(when, "us")
+    except (TypeError, ValueError):
+        instant = np.datetime64("NaT")
+    if np.isnat(instant):
+        raise ParameterError(
+            f"cut is {cut!r}: give a date, such as '2016-01-01', or microseconds since 1970"
+        )
+    return int(instant.astype(np.int64))
+
+
+def _shown(time: np.int64, ratings: Ratings) -> str:
+    return str(np.datetime64(int(time), "us").item() if ratings.dated else time)
 
 
 def _shuffled(count: int, seed: int) -> Positions:

@@ -11,17 +11,16 @@ What training needs to know of the ratings it asks the session for; only `sessio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tastemix import checks, draws
 from tastemix.data.ids import Indices
-from tastemix.data.ratings import Half, Ratings
+from tastemix.data.ratings import Half, Ratings, Side
 from tastemix.engine.objective import Objective
 
-Side = Literal["users", "items"]
 Matrix = NDArray[np.float32]
 Floats = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tastemix import checks
-from tastemix.data.ratings import Ratings, Scale
+from tastemix.data.ratings import Duplicates, Ratings, Scale, as_ratings
 from tastemix.engine.base import Engine, Placed, Session
 from tastemix.engine.objective import Objective
 from tastemix.errors import DataError
@@ -76,6 +76,16 @@ class ANMF:
         )
         rank = min(3 * self.rank, RANKING_RANK)
         return ANLS(rank, [Phase(objective, RANKING_STEPS)], self.seed)
+
+    def tuned_for(self, ratings: Ratings) -> ANMF:
+        """With the rank and λ₂ that suit these ratings: √ratings / 20 tastes a member, 4 to 22.
+
+        Where rows are short λ₂ is smaller, √(ratings a row) / 2.5: it counts for as much as some
+        ratings, and should not outweigh a row's own.
+        """
+        rank = min(max(round(len(ratings) ** 0.5 / 20), LEAST_RANK), MOST_RANK)
+        a_row = 2 * len(ratings) / (len(ratings.users) + len(ratings.items))
+        return replace(self, rank=rank, l2=min(ANMF.l2, round(a_row**0.5 / 2.5, 2)))
 
     @property
     def total_steps(self) -> int:
@@ -160,18 +170,28 @@ class _Counter:
 
 
 def default(ratings: Ratings) -> ANMF:
-    """The method `fit` uses: ANMF, with √ratings / 20 tastes in each member, 4 to 22.
+    """The method `fit` uses."""
+    return ANMF().tuned_for(ratings)
 
-    Where rows are short λ₂ is smaller, √(ratings a row) / 2.5: it counts for as much as some
-    ratings, and should not outweigh a row's own.
+
+def fit(
+    data: Any,
+    *,
+    user: str | None = None,
+    item: str | None = None,
+    rating: str | None = None,
+    scale: Scale | None = None,
+    duplicates: Duplicates | None = None,
+    **options: Any,
+) -> Model:
+    """Our best method, with defaults that need no tuning; see `ANMF.fit` for the options.
+
+    data: ratings, or a table, a path or a sparse matrix to read them from.
+    user, item, rating, scale, duplicates: how to read it, as in `Ratings.from_table`.
     """
-    rank = min(max(round(len(ratings) ** 0.5 / 20), LEAST_RANK), MOST_RANK)
-    a_row = 2 * len(ratings) / (len(ratings.users) + len(ratings.items))
-    return ANMF(rank=rank, l2=min(ANMF.l2, round(a_row**0.5 / 2.5, 2)))
-
-
-def fit(ratings: Ratings, **options: Any) -> Model:
-    """Our best method, with defaults that need no tuning; see `ANMF.fit` for the options."""
+    ratings = as_ratings(
+        data, user=user, item=item, rating=rating, scale=scale, duplicates=duplicates
+    )
     return default(ratings).fit(ratings, **options)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -37,6 +37,29 @@ class Method(Protocol):
 
     def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
         """The model of these ratings."""
+        ...
+
+
+@runtime_checkable
+class Stepwise(Protocol):
+    """A method that is fitted step by step, and says how many steps that takes."""
+
+    @property
+    def total_steps(self) -> int:
+        """The steps of a whole fit, if nothing ends it before."""
+        ...
+
+    def fit(self, ratings: Ratings, *, on_step: OnStep | None = None) -> Model:
+        """The model of these ratings; on_step is called after every step."""
+        ...
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """A method that knows which settings suit some ratings."""
+
+    def tuned_for(self, ratings: Ratings) -> Method:
+        """The method with these settings."""
         ...
 
 

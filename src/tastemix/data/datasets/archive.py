@@ -53,12 +53,12 @@ def read_member(path: Path, member: str, limit: int) -> bytearray:
     except DataError:
         raise
     except _DAMAGED as error:
-        raise DataError(f"{path} is damaged ({_reason(error)}): fetch it again") from None
+        raise DataError(f"{path} is damaged ({_reason(error)}): download it again") from None
     if len(data) != stated:
         holds = "more" if len(data) > stated else f"{len(data):,}"
         raise DataError(
-            f"{path} lies about {member}: it states {stated:,} bytes and holds {holds}. "
-            "Fetch it again"
+            f"{path} is damaged: it states {stated:,} bytes for {member} and holds {holds}. "
+            "Download it again"
         )
     return data
 
@@ -77,7 +77,7 @@ def gzip_chunks(path: Path, limit: int) -> Iterator[bytes]:
                     )
                 yield chunk
     except (EOFError, OSError, zlib.error) as error:
-        raise DataError(f"{path} is damaged ({_reason(error)}): fetch it again") from None
+        raise DataError(f"{path} is damaged ({_reason(error)}): download it again") from None
 
 
 def _reason(error: Exception) -> str:

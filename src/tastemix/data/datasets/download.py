@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import http.client
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,30 +64,25 @@ def _writing(path: Path) -> Iterator[None]:
     except OSError as error:
         raise DataError(
             f"{path} cannot be written ({error.strerror or error}): "
-            "point TASTEMIX_CACHE at a folder that can"
+            "set TASTEMIX_CACHE to a writable folder"
         ) from None
 
 
 @contextmanager
 def _alone(part: Path) -> Iterator[None]:
-    """Hold the part against other processes, where the system has locks; leave no empty one."""
+    """Hold the part against other processes, if the file system has locks; leave no empty one."""
     with _writing(part):
         part.parent.mkdir(parents=True, exist_ok=True)
         held = part.open("ab")
     with held:
-        if sys.platform != "win32":
-            import fcntl
-
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise DataError(
-                    f"another process is downloading {part.stem}: try again when it is done"
-                ) from None
-            except OSError:
-                pass  # a file system without locks
-        else:
-            held.close()  # an open file could not be put in its place
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataError(
+                f"another process is downloading {part.stem}: try again when it is done"
+            ) from None
+        except OSError:
+            pass  # a file system without locks
         try:
             yield
         finally:
@@ -104,7 +99,7 @@ def check(file: File, path: Path) -> None:
     if found != file.sha256:
         raise DataError(
             f"{path} is not the published {file.name}: its sha256 is {found}, "
-            f"it should be {file.sha256}. Remove it and fetch it again"
+            f"expected {file.sha256}. Delete it and download it again"
         )
 
 
@@ -123,11 +118,11 @@ def _download(file: File, part: Path, report: OnProgress) -> None:
                 break
         failures.append(reason)
     kept = part.stat().st_size
-    resume = f"; the first {kept:,} bytes are kept and the next try resumes there" if kept else ""
+    resume = f"; {kept:,} bytes are kept: rerun to resume" if kept else ""
     raise DataError(
         f"{file.name} cannot be downloaded ({', '.join(failures)}){resume}. "
-        f"Fetch it in another way and put it in {part.parent}, "
-        "or point TASTEMIX_DATA at the folder that holds it"
+        f"Or download it by other means and put it in {part.parent}, "
+        "or set TASTEMIX_DATA to the folder that holds it"
     )
 
 

@@ -68,6 +68,6 @@ def _xlrd() -> Any:
         import xlrd
     except ImportError:
         raise DataError(
-            "Jester's archives hold .xls files, which need a package to be read: pip install xlrd"
+            "Jester's archives hold .xls files, which xlrd reads: pip install xlrd"
         ) from None
     return xlrd

@@ -102,9 +102,7 @@ def cache() -> Path:
     given = os.environ.get("TASTEMIX_CACHE")
     if given:
         return Path(given).expanduser()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
+    if sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches"
     else:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -169,8 +167,8 @@ def _missing(dataset: Dataset, source: Source, looked: Sequence[Path]) -> str:
     )
     others = ", ".join(other.files[0].name for other in dataset.sources if other is not source)
     return (
-        f"{dataset.name} is not in {' or '.join(map(str, looked))}: fetch {listed} "
-        f"and put it in {looked[0]}, or point TASTEMIX_DATA at the folder that holds it"
+        f"{dataset.name} is not in {' or '.join(map(str, looked))}: download {listed} "
+        f"and put it in {looked[0]}, or set TASTEMIX_DATA to the folder that holds it"
         + (f" (also read: {others})" if others else "")
     )
 
@@ -192,7 +190,7 @@ def _ratings(dataset: Dataset, source: Source, paths: Sequence[Path]) -> Ratings
     if source.counts is not None and found != source.counts:
         raise DataError(
             f"{where} is not {dataset.name}: it holds {_say(found)}, not {_say(source.counts)}. "
-            "Remove it and fetch it again"
+            "Delete it and download it again"
         )
     return ratings
 

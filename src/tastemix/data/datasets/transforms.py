@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
-from tastemix.data.ratings import Half, Ratings
+from tastemix.data.ids import Ids, Indices
+from tastemix.data.ratings import Ratings
 from tastemix.errors import DataError, ParameterError
 
 STARS = (1.0, 5.0)
@@ -20,14 +19,12 @@ def to_stars(ratings: Ratings) -> Ratings:
     rating half-way between two stars goes to the even one.
     """
     low, high = ratings.scale
-    width = (high - low) / 4
-
-    def mapped(half: Half) -> Half:
-        values = np.rint((half.values.astype(np.float64) - low) / width + 1).astype(np.float32)
-        return replace(half, values=_sealed(values))
-
-    return replace(
-        ratings, by_user=mapped(ratings.by_user), by_item=mapped(ratings.by_item), scale=STARS
+    half = ratings.by_user
+    stars = np.rint((half.values.astype(np.float64) - low) / ((high - low) / 4) + 1)
+    return Ratings.from_numbers(
+        *(ratings.users, ratings.items, half.rows, half.indices, stars, STARS, ratings.timestamp),
+        dated=ratings.dated,
+        source_row=ratings.source_row,
     )
 
 
@@ -49,8 +46,8 @@ def at_least(ratings: Ratings, users: int = 5, items: int = 2) -> Ratings:
         keep = keep[enough]
     if len(keep) == 0:
         raise DataError(
-            f"no rating is left of users with {users} and items with {items} ratings or more: "
-            "ask for less"
+            f"no ratings are left of users with at least {users} and items with at least {items} "
+            "ratings: lower these limits"
         )
     return _only(ratings, keep)
 
@@ -63,13 +60,21 @@ def _often(numbers: NDArray[np.int32], least: int) -> NDArray[np.bool_]:
 
 def _only(ratings: Ratings, entries: NDArray[np.intp]) -> Ratings:
     """These entries over the users and items they speak of."""
-    if ratings.source_row is not None:  # in the order they came, which settles equal times
-        entries = entries[np.argsort(ratings.source_row[entries], kind="stable")]
-    table = ratings.to_table().take(entries)
-    timestamp = None if ratings.timestamp is None else "timestamp"
-    return Ratings.from_table(table, timestamp=timestamp, scale=ratings.scale)
+    half = ratings.by_user
+    users, user = _renumbered(ratings.users, half.rows[entries])
+    items, item = _renumbered(ratings.items, half.indices[entries])
+    when, row = (
+        None if column is None else column[entries]
+        for column in (ratings.timestamp, ratings.source_row)
+    )
+    return Ratings.from_numbers(
+        *(users, items, user, item, half.values[entries], ratings.scale, when),
+        dated=ratings.dated,
+        source_row=row,
+    )
 
 
-def _sealed(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    values.flags.writeable = False
-    return values
+def _renumbered(ids: Ids, numbers: Indices) -> tuple[Ids, NDArray[np.intp]]:
+    """The ids that occur, and the numbers they have among themselves."""
+    kept, among = np.unique(numbers, return_inverse=True)
+    return Ids(ids.take(kept), ids.what), among

@@ -1,0 +1,42 @@
+"""What every way of reading columns shares: finding them by name, and how their errors are told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from tastemix.errors import ColumnError, DataError, IdError, ParameterError, RatingError
+
+ERRORS = {"user": IdError, "item": IdError, "rating": RatingError, "timestamp": DataError}
+"""What is raised for a wrong entry of each column."""
+_LISTED = 20
+
+
+def positions(wanted: Sequence[str], present: Sequence[str]) -> list[int]:
+    """Where the wanted columns are among those that are there."""
+    for name in wanted:
+        if list(wanted).count(name) > 1:
+            raise ParameterError(f"column {name!r} is named twice: name a different one for each")
+        if list(present).count(name) > 1:
+            raise ColumnError(
+                f"there are {list(present).count(name)} columns named {name!r}: rename all but one"
+            )
+        if name not in present:
+            more = ", …" if len(present) > _LISTED else ""
+            raise ColumnError(
+                f"there is no column {name!r}; the columns are "
+                f"{', '.join(map(repr, present[:_LISTED]))}{more}. Name yours with user=, "
+                f"item= and rating= (looked for: {', '.join(map(repr, wanted[:3]))})"
+            )
+    return [list(present).index(name) for name in wanted]
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether Arrow holds text, or bytes that may be text, in this type."""
+    return kind in (pa.string(), pa.large_string(), pa.binary())
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what an error says."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,93 @@
+"""Entries of ratings: checked, ordered by (user, item), each pair once."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tastemix.data.halves import ascending, sorted_by_pair
+from tastemix.data.ids import Ids, Indices
+from tastemix.data.reading import Times, Values
+from tastemix.errors import DataError, DuplicateError, ParameterError, RatingError
+
+Duplicates = Literal["refuse", "last", "mean"]
+Scale = tuple[float, float]
+
+
+def check_lengths(user: Indices, item: Indices, values: Values, timestamp: Times | None) -> None:
+    """Refuse columns of different lengths, or too long to be numbered."""
+    for name, column in (("user", user), ("item", item), ("timestamp", timestamp)):
+        if column is not None and len(column) != len(values):
+            raise DataError(
+                f"there are {len(column):,} entries of {name} but {len(values):,} ratings: "
+                "pass columns of one length"
+            )
+    if len(values) >= 2**31:
+        raise DataError(f"{len(values):,} ratings are more than the 2,147,483,647 that fit")
+
+
+def limits(values: Values, scale: Scale | None) -> Scale:
+    """The given scale, checked, or the range of the values."""
+    if scale is None:
+        return float(values.min()), float(values.max())
+    try:
+        low, high = (float(end) for end in scale)
+    except (TypeError, ValueError, OverflowError):
+        low = high = np.nan
+    if isinstance(scale, str) or not (np.isfinite([low, high]).all() and low <= high):
+        raise ParameterError(f"scale is {scale!r}: give two finite numbers, the lower one first")
+    with np.errstate(over="ignore"):
+        ends = np.array([low, high], np.float32)
+    outside = np.flatnonzero((values < ends[0]) | (values > ends[1]))
+    if len(outside):
+        raise RatingError(
+            f"the rating in row {outside[0]} is {values[outside[0]]:g}, outside the scale "
+            f"{low:g} to {high:g}: correct it or give a wider scale"
+        )
+    return low, high
+
+
+def in_order(
+    users: Ids,
+    items: Ids,
+    user: Indices,
+    item: Indices,
+    values: Values,
+    timestamp: Times | None,
+    duplicates: Duplicates,
+) -> tuple[Indices, Indices, Values, Indices]:
+    """User, item and value of every entry in order, and the row it came from.
+
+    What is in order already is not sorted again. The values are never the caller's own array.
+    """
+    if duplicates not in get_args(Duplicates):
+        raise ParameterError(f"duplicates is {duplicates!r}: choose 'refuse', 'last' or 'mean'")
+    if ascending(user, item):
+        return user, item, values.copy(), np.arange(len(values), dtype=np.int32)
+    user, item, row = sorted_by_pair(user, item, (len(users), len(items)))
+    repeats = (user[1:] == user[:-1]) & (item[1:] == item[:-1])
+    if not repeats.any():
+        return user, item, values[row], row
+    if duplicates == "refuse":
+        at = int(repeats.argmax())
+        raise DuplicateError(
+            f"user {users[user[at]]!r} rated item {items[item[at]]!r} twice, in rows {row[at]} "
+            f"and {row[at + 1]} ({np.count_nonzero(repeats):,} such repeats): "
+            "pass duplicates='last' or duplicates='mean' to keep one"
+        )
+    first, last = np.append(True, ~repeats), np.append(~repeats, True)
+    if timestamp is not None:
+        tied = np.flatnonzero(~(first & last))
+        rows = row[tied]
+        row[tied] = rows[np.lexsort((timestamp[rows], item[tied], user[tied]))]
+    kept = values[row[last]] if duplicates == "last" else _means(values[row], first)
+    return user[last], item[last], kept, row[last]
+
+
+def _means(values: Values, first: NDArray[np.bool_]) -> Values:
+    """The mean of every run of values; `first` marks where a run begins."""
+    starts = np.flatnonzero(first)
+    counts = np.diff(np.append(starts, len(values)))
+    return (np.add.reduceat(values, starts, dtype=np.float64) / counts).astype(np.float32)

@@ -1,0 +1,92 @@
+"""Entries compressed along one side, and the orders that lead there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tastemix.data.ids import Indices
+from tastemix.data.reading import Values
+
+Side = Literal["users", "items"]
+Pointers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Half:
+    """Ratings compressed along one side: row r holds entries pointers[r] to pointers[r + 1]."""
+
+    pointers: Pointers
+    indices: Indices
+    values: Values
+
+    @property
+    def counts(self) -> Pointers:
+        """The number of ratings of every row."""
+        return np.diff(self.pointers)
+
+    @property
+    def rows(self) -> Indices:
+        """The row of every entry."""
+        return rows_of(self.pointers)
+
+    def row(self, number: int) -> tuple[Indices, Values]:
+        """The indices and values of one row."""
+        here = slice(self.pointers[number], self.pointers[number + 1])
+        return self.indices[here], self.values[here]
+
+
+def both_halves(
+    user: Indices, item: Indices, values: Values, shape: tuple[int, int]
+) -> tuple[Half, Half]:
+    """By user and by item, of entries that are ordered by (user, item)."""
+    users, items = shape
+    pointers = np.searchsorted(user, np.arange(users + 1, dtype=np.int32)).astype(np.int64)
+    return Half(pointers, item, values), Half(*_transpose(pointers, item, values, items))
+
+
+def sorted_by_pair(
+    user: Indices, item: Indices, shape: tuple[int, int]
+) -> tuple[Indices, Indices, Indices]:
+    """User and item of entries ordered by (user, item), and the row each came from.
+
+    Equal pairs stay in the order they came.
+    """
+    users, items = shape
+    pointers, order = _counting_sort(item, items)
+    pointers, item, order = _transpose(pointers, user[order], order, users)
+    return rows_of(pointers), item, order
+
+
+def ascending(user: Indices, item: Indices) -> bool:
+    """Whether entries are ordered by (user, item), each pair once."""
+    later, same = user[1:] > user[:-1], user[1:] == user[:-1]
+    return bool((later | (same & (item[1:] > item[:-1]))).all())
+
+
+def rows_of(pointers: Pointers) -> Indices:
+    """The row of every entry."""
+    return np.repeat(np.arange(len(pointers) - 1, dtype=np.int32), np.diff(pointers))
+
+
+def _transpose(
+    pointers: Pointers, indices: Indices, payload: NDArray[Any], columns: int
+) -> tuple[Pointers, Indices, NDArray[Any]]:
+    """Compressed rows as compressed columns, the entries of a column in the order of the rows."""
+    from scipy.sparse import csr_array
+
+    shape = len(pointers) - 1, columns
+    turned = csr_array((payload, indices, pointers), shape=shape).tocsc()
+    return turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False), turned.data
+
+
+def _counting_sort(key: Indices, keys: int) -> tuple[Pointers, Indices]:
+    """order[pointers[k] : pointers[k + 1]] are the positions of key k, ascending: one entry a row,
+    transposed.
+    """
+    entries = np.arange(len(key) + 1, dtype=np.int64)
+    pointers, order, _ = _transpose(entries, key, np.empty(len(key), np.bool_), keys)
+    return pointers, order

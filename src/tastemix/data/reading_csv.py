@@ -1,0 +1,163 @@
+"""Csv files to columns: ids as they are written, ratings and times as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tastemix.data.columns import ERRORS, is_text, positions
+from tastemix.errors import DataError
+
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+_BLOCK = 4 * 2**20
+_EXACT_IN_FLOAT = 2**53
+_DISTINCT_TEXT = pa.dictionary(pa.int32(), pa.string())
+_NUMERIC = (pa.int64(), pa.float64(), pa.null())
+_DECIMAL = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
+
+
+def load(file: Path, head: bytes, columns: Sequence[str]) -> list[pa.ChunkedArray]:
+    """The named columns, typed by the first block; if that does not hold, read again as text."""
+    from pyarrow import csv
+
+    compression = next((how for start, how in _COMPRESSED.items() if head.startswith(start)), None)
+    if compression is None and b"\0" in head:
+        raise DataError(f"{file} is neither csv nor parquet: convert it, or use Ratings.from_table")
+
+    def read(kinds: dict[str, pa.DataType], broken: Any = None) -> pa.Table:
+        # Only a single thread knows the number of a broken row.
+        return csv.read_csv(
+            pa.input_stream(file, compression=compression),
+            csv.ReadOptions(block_size=_BLOCK, use_threads=broken is None),
+            csv.ParseOptions(newlines_in_values=True, invalid_row_handler=broken),
+            csv.ConvertOptions(include_columns=columns, column_types=kinds),
+        )
+
+    guessed = _first_block(pa.input_stream(file, compression=compression), file)
+    guess = [guessed.field(at).type for at in positions(columns, guessed.names)]
+    kinds = [_DISTINCT_TEXT, _DISTINCT_TEXT, pa.float64(), *map(_time_kind, guess[3:])]
+    try:
+        table = read(dict(zip(columns, kinds, strict=True)))
+    except pa.ArrowInvalid:
+        table = _read_as_text(file, columns, read)
+    user, item, rating, *times = (table[name] for name in columns)
+    return [
+        _ids(user, guess[0], "user"),
+        _ids(item, guess[1], "item"),
+        _numbers(rating, pa.float64(), "rating"),
+        *(_numbers(time, kinds[3], "timestamp") for time in times),
+    ]
+
+
+def _read_as_text(file: Path, columns: Sequence[str], read: Callable[..., pa.Table]) -> pa.Table:
+    broken: list[Any] = []
+
+    def note(row: Any) -> str:
+        broken.append(row)
+        return "error"
+
+    try:
+        return read(dict.fromkeys(columns, pa.binary()), note)
+    except pa.ArrowInvalid:
+        if not broken:
+            raise
+        row = broken[0]
+        raise DataError(
+            f"row {row.number - 2} of {file} has {row.actual_columns} fields, not "
+            f"{row.expected_columns} ({row.text[:60]!r}): correct it"
+        ) from None
+
+
+def _first_block(stream: Any, file: Path) -> pa.Schema:
+    """The names and the types of the columns as far as the first block shows."""
+    from pyarrow import csv
+
+    parse = csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda row: "skip")
+    try:
+        with csv.open_csv(stream, parse_options=parse) as reader:
+            return reader.schema
+    except pa.ArrowInvalid as error:
+        if "Empty CSV file" not in str(error):
+            raise
+        raise DataError(f"{file} has no rows: there are no ratings") from None
+
+
+def _time_kind(guess: pa.DataType) -> pa.DataType:
+    return pa.timestamp("ns") if pa.types.is_timestamp(guess) else guess
+
+
+def _ids(column: pa.ChunkedArray, guess: pa.DataType, what: str) -> pa.ChunkedArray:
+    """Numbers where every entry is written as its number prints, else the text: 007 is not 7.
+
+    Only distinct entries are looked at. What csv cannot tell from text, such as dates, is text.
+    """
+    if is_text(column.type):
+        column = _cast(column, pa.string(), what).dictionary_encode()
+    chunks = column.unify_dictionaries().chunks
+    if not chunks:
+        return column
+    texts = chunks[0].dictionary
+    ids = _printed_numbers(texts) if guess in _NUMERIC else None
+    if ids is None:
+        ids = pc.if_else(pc.equal(texts, ""), None, texts)
+    if ids.null_count:  # As a plain column, so that the row without an id can be named.
+        return pa.chunked_array([ids.take(chunk.indices) for chunk in chunks])
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(c.indices, ids) for c in chunks])
+
+
+def _printed_numbers(texts: pa.Array) -> pa.Array | None:
+    """Distinct texts as numbers, None if one is written in another way or two are one number."""
+    bare = _spelled(texts)
+    for kind in (pa.int64(), pa.uint64()):
+        try:
+            numbers = bare.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+        return numbers if numbers.cast(pa.string()).equals(bare) else None
+    try:
+        numbers = bare.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    exact = (
+        pc.all(pc.match_substring_regex(bare, _DECIMAL)).as_py()
+        and pc.count_distinct(numbers).as_py() == pc.count_distinct(bare).as_py()
+        and pc.max(pc.abs(numbers)).as_py() < _EXACT_IN_FLOAT
+    )
+    return numbers if exact else None
+
+
+def _numbers(column: pa.ChunkedArray, kind: pa.DataType, what: str) -> pa.ChunkedArray:
+    if not is_text(column.type):
+        return column
+    return _cast(_spelled(_cast(column, pa.string(), what)), kind, what)
+
+
+def _spelled(text: Any) -> Any:
+    """Numbers as csv spells them: spaces around them, and words such as NA for none."""
+    from pyarrow import csv
+
+    bare = pc.utf8_trim_whitespace(text)
+    return pc.if_else(pc.is_in(bare, pa.array(csv.ConvertOptions().null_values)), None, bare)
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType, what: str) -> pa.ChunkedArray:
+    """A column of a csv file as another type, or an error that names the first row that is not."""
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        row, rest = 0, column
+        while len(rest) > 1:
+            half = rest.slice(0, len(rest) // 2)
+            try:
+                half.cast(kind)
+            except pa.ArrowInvalid:
+                rest = half
+            else:
+                row, rest = row + len(half), rest.slice(len(half))
+    value, numeric = rest[0].as_py(), kind in (pa.int64(), pa.float64())
+    wanted = "a number" if numeric else "UTF-8" if kind == pa.string() else str(kind)
+    raise ERRORS[what](f"the {what} in row {row} is {value!r}: it must be {wanted}") from None
