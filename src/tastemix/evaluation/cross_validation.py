@@ -18,10 +18,9 @@ from tastemix.data import splits
 from tastemix.data.ratings import Ratings
 from tastemix.errors import ParameterError
 from tastemix.evaluation import metrics
+from tastemix.evaluation.metrics.facts import lower_is_better
 from tastemix.methods import Method
 from tastemix.model.factors import Scores
-
-HIGHER_IS_WORSE = frozenset({"rmse", "mae", "mse", "nmae", "cmae", "fallout"})
 
 
 @dataclass(frozen=True)
@@ -201,7 +200,7 @@ def spearman(columns: dict[str, NDArray[np.float64]]) -> pa.Table:
     from scipy.stats import rankdata
 
     ranks = [
-        rankdata(-column if name in HIGHER_IS_WORSE else column) for name, column in columns.items()
+        rankdata(-column if lower_is_better(name) else column) for name, column in columns.items()
     ]
     with np.errstate(invalid="ignore"):
         matrix = np.corrcoef(ranks) if len(ranks) > 1 else np.ones((1, 1))
