@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tastemix.errors import ParameterError
 from tastemix.evaluation import metrics
 from tastemix.evaluation.metrics import facts
 
@@ -40,3 +41,29 @@ def test_a_metric_of_ones_own_goes_by_its_name() -> None:
         "surprise": "high",
         "RMSE": "low",
     }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"truth": [1, np.nan]},
+        {"truth": [[1, 5]]},
+        {"truth": [1]},
+        {"truth": [2, 2], "scale": None},
+        {"prediction": ["a", "b"]},
+        {"user": []},
+        {"scale": (5, 1)},
+        {"scale": 5},
+        {"at": 0},
+        {"relevant": "high"},
+        {"seed": -1},
+    ],
+)
+def test_errors_say_what_is_wrong_and_after_a_colon_how_to_go_on(change: dict[str, object]) -> None:
+    good = {"user": [0, 0], "truth": [1, 5], "prediction": [2.0, 4.0], "scale": (1, 5)}
+    with pytest.raises(ParameterError) as raised:
+        metrics.evaluate(**{**good, **change})
+    sentence = str(raised.value)
+    assert ": " in sentence
+    assert ";" not in sentence
+    assert not sentence.endswith(".")
