@@ -74,8 +74,8 @@ def train(
         raise ParameterError("--compress makes one model of several: it goes with --method anmf")
     table = choices.table(ratings, user, item, rating, scale, duplicates)
     say(str(table))
-    chosen = replace(_searched(table, budget, seed or 0), seed=seed or 0) if search else named
-    if rank is None and isinstance(chosen, anmf.ANMF):
+    chosen = _searched(table, budget, seed or 0) if search else named
+    if not search and rank is None and isinstance(chosen, anmf.ANMF):
         own = anmf.default(table)
         chosen = replace(chosen, rank=own.rank, l2=own.l2)
     model, seconds = _fitted(chosen, table)
@@ -88,31 +88,29 @@ def train(
 
 def _searched(ratings: Ratings, budget: float, seed: int) -> Any:
     """The chosen method, after showing what was tried."""
-    most = len(searching.RANKS) * len(searching.METHODS) + len(searching.BESIDE)
-    done = 0
+    most, done, began = len(searching.candidates(ratings)), 0, time.perf_counter()
     with progress("trials", most) as show:
 
-        def on_trial(trial: searching.Trial) -> None:
+        def on_trial(trial: searching.Trial) -> bool:
             nonlocal done
             done += 1
-            show(done, str(trial.method))
+            show(min(done, most), str(trial.method))
+            return time.perf_counter() - began > budget
 
-        choice = searching.search(ratings, budget, seed, on_trial)
+        found = searching.search(ratings, seed=seed, on_trial=on_trial)
     tried = Table("method", "rank", "RMSE", "seconds", title="Tried, the best first")
-    for trial in sorted(choice.trials, key=lambda trial: trial.rmse):
-        name = type(trial.method).__name__
-        cells = str(trial.method.rank), f"{trial.rmse:.4f}", f"{trial.seconds:.1f}"
-        tried.add_row(name, *cells)
+    for trial in sorted(found.trials, key=lambda trial: trial.rmse):
+        rank = str(getattr(trial.method, "rank", ""))
+        cells = rank, f"{trial.rmse:.4f}", f"{trial.seconds:.1f}"
+        tried.add_row(type(trial.method).__name__, *cells)
     out.print(tried)
-    say(
-        f"chosen: {type(choice.method).__name__} of rank {choice.method.rank}, lowest RMSE on a "
-        "validation part"
-    )
+    rank = f" of rank {found.method.rank}" if hasattr(found.method, "rank") else ""
+    say(f"chosen: {type(found.method).__name__}{rank}, lowest RMSE on a validation part")
     say(
         f"on a tenth of the ratings that played no part in the choice its RMSE is "
-        f"{choice.test_rmse:.4f}; means and offsets alone have {choice.baseline_rmse:.4f}"
+        f"{found.rmse:.4f}; means and offsets alone have {found.baseline_rmse:.4f}"
     )
-    return choice.method
+    return found.method
 
 
 def _fitted(method: Any, ratings: Ratings) -> tuple[Model, float]:

@@ -18,9 +18,11 @@ from tastemix.data import splits
 from tastemix.data.ratings import Ratings
 from tastemix.errors import ParameterError
 from tastemix.evaluation import metrics
+from tastemix.evaluation.fitting import EngineChoice, fitted
 from tastemix.evaluation.metrics.facts import lower_is_better
 from tastemix.methods import Method
 from tastemix.model.factors import Scores
+from tastemix.model.model import Model
 
 
 @dataclass(frozen=True)
@@ -158,13 +160,15 @@ def cross_validate(
     at: int = 10,
     raw: bool = False,
     catalogue: bool = False,
+    engine: EngineChoice = None,
     on_progress: OnProgress | None = None,
 ) -> Results:
     """Fit every method to every training part and judge it on the test part.
 
     folds: a number of folds over the ratings, or splits of your own.
     relevant, predicted, at: as in `metrics.evaluate`. raw, catalogue: as in `Judge`.
-    A method that raises is left out of the table and told in `failures`.
+    engine: where methods that take one are fitted.
+    A method that raises is left out of the table and named in `failures`.
     """
     named = _named(list(methods))
     judge = Judge(relevant, predicted, at, raw, catalogue)
@@ -180,7 +184,12 @@ def cross_validate(
         for name, method in named.items():
             if name not in failures:
                 try:
-                    rows += _judged(name, method, number, train, test, judge)
+                    model, seconds = _timed(method, train, engine)
+                    found = _judged(model, train, test, judge)
+                    about = json.dumps(dict(model.parameters), default=str)
+                    common = {"method": name, "parameters": about, "fold": number}
+                    common["seconds"] = seconds
+                    rows += [{**common, "metric": m, "value": value} for m, value in found.items()]
                 except Exception as error:  # one method must not take the others down
                     failures[name] = f"{type(error).__name__}: {error}"
             done += 1
@@ -236,17 +245,15 @@ def _named(methods: list[Method]) -> dict[str, Method]:
     return dict(zip(names, methods, strict=True))
 
 
-def _judged(
-    name: str, method: Method, fold: int, train: Ratings, test: Ratings, judge: Judge
-) -> list[dict[str, Any]]:
+def _timed(method: Method, train: Ratings, engine: EngineChoice) -> tuple[Model, float]:
+    """The model of a method, and the seconds of its fit."""
     began = time.perf_counter()
-    model = method.fit(train)
-    seconds = time.perf_counter() - began
+    return fitted(method, train, engine), time.perf_counter() - began
+
+
+def _judged(model: Model, train: Ratings, test: Ratings, judge: Judge) -> dict[str, float]:
     half = test.by_user
     unclipped = model.predict_numbers(
         half.rows, half.indices, clip=False, fallback=None if judge.raw else "mean"
     )
-    about = json.dumps(dict(model.parameters), default=str)
-    common = {"method": name, "parameters": about, "fold": fold, "seconds": seconds}
-    found = judge(model.ordering, train, test, unclipped)
-    return [{**common, "metric": metric, "value": value} for metric, value in found.items()]
+    return judge(model.ordering, train, test, unclipped)

@@ -1,4 +1,4 @@
-"""Experiment 2: do the metrics agree on which method is better?"""
+"""Experiment 2: Spearman's correlation between the metrics."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def section(context: Context, records: Records) -> Section:
         exhibits.append(_table(title, matrix - printed, "difference"))
     text = (
         f"Every metric ranks {count} models (method × rank × steps, with several λ and α), better "
-        "first; ρ says how far two metrics agree on that order. Ranking metrics agree with each "
-        "other, MAE with accuracy. The level of the rest depends on which models are compared: "
-        "many that are bad in every way (a prior of 0, 1 or 2) bring errors, decisions and "
+        "first; ρ measures how far two metrics agree on that order. Ranking metrics agree with "
+        "each other, MAE with accuracy. The level of the rest depends on which models are "
+        "compared: many that are bad in every way (a prior of 0, 1 or 2) bring errors, decisions and "
         "rankings closer."
     )
     return Section(NAME, TITLE, text, exhibits)
