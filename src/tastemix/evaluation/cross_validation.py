@@ -22,7 +22,6 @@ from tastemix.evaluation.fitting import EngineChoice, fitted
 from tastemix.evaluation.metrics.facts import lower_is_better
 from tastemix.methods import Method
 from tastemix.model.factors import Scores
-from tastemix.model.model import Model
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Results:
     table: pa.Table
     """method, parameters (JSON), fold, metric, value, seconds of the fit; a row per value."""
     failures: dict[str, str]
-    """Methods that raised, with what they said; they are not in the table."""
+    """Methods that raised, with their error; they are not in the table."""
     test_share: float
     """The mean size of a test part over that of its training part."""
 
@@ -184,12 +183,7 @@ def cross_validate(
         for name, method in named.items():
             if name not in failures:
                 try:
-                    model, seconds = _timed(method, train, engine)
-                    found = _judged(model, train, test, judge)
-                    about = json.dumps(dict(model.parameters), default=str)
-                    common = {"method": name, "parameters": about, "fold": number}
-                    common["seconds"] = seconds
-                    rows += [{**common, "metric": m, "value": value} for m, value in found.items()]
+                    rows += _judged(name, method, number, (train, test), judge, engine)
                 except Exception as error:  # one method must not take the others down
                     failures[name] = f"{type(error).__name__}: {error}"
             done += 1
@@ -245,15 +239,24 @@ def _named(methods: list[Method]) -> dict[str, Method]:
     return dict(zip(names, methods, strict=True))
 
 
-def _timed(method: Method, train: Ratings, engine: EngineChoice) -> tuple[Model, float]:
-    """The model of a method, and the seconds of its fit."""
+def _judged(
+    name: str,
+    method: Method,
+    fold: int,
+    split: tuple[Ratings, Ratings],
+    judge: Judge,
+    engine: EngineChoice,
+) -> list[dict[str, Any]]:
+    """A row of the table for every metric of one fit."""
+    train, test = split
     began = time.perf_counter()
-    return fitted(method, train, engine), time.perf_counter() - began
-
-
-def _judged(model: Model, train: Ratings, test: Ratings, judge: Judge) -> dict[str, float]:
+    model = fitted(method, train, engine)
+    seconds = time.perf_counter() - began
     half = test.by_user
     unclipped = model.predict_numbers(
         half.rows, half.indices, clip=False, fallback=None if judge.raw else "mean"
     )
-    return judge(model.ordering, train, test, unclipped)
+    about = json.dumps(dict(model.parameters), default=str)
+    common = {"method": name, "parameters": about, "fold": fold, "seconds": seconds}
+    found = judge(model.ordering, train, test, unclipped)
+    return [{**common, "metric": metric, "value": value} for metric, value in found.items()]

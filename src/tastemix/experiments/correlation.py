@@ -53,8 +53,8 @@ def section(context: Context, records: Records) -> Section:
         f"Every metric ranks {count} models (method × rank × steps, with several λ and α), better "
         "first; ρ measures how far two metrics agree on that order. Ranking metrics agree with "
         "each other, MAE with accuracy. The level of the rest depends on which models are "
-        "compared: many that are bad in every way (a prior of 0, 1 or 2) bring errors, decisions and "
-        "rankings closer."
+        "compared: many that are bad in every way (a prior of 0, 1 or 2) bring errors, decisions "
+        "and rankings closer."
     )
     return Section(NAME, TITLE, text, exhibits)
 
