@@ -102,6 +102,11 @@ def test_ranks_grow_with_the_ratings() -> None:
     assert all(a <= b for a, b in zip(ranks(few), ranks(many), strict=True))
 
 
+def test_the_seed_is_that_of_the_method_found() -> None:
+    seeds = {method.seed for method in candidates(planted(2), 7) if hasattr(method, "seed")}
+    assert seeds == {7}
+
+
 def test_methods_of_ones_own_are_tried_as_they_are_and_no_others() -> None:
     mine = [tm.RNMF(2, steps=5), tm.PSVD(2), tm.Baseline()]
     result = search(planted(2), mine)
@@ -136,5 +141,7 @@ def test_a_mistake_is_named() -> None:
         search(planted(2), share=0)
     with pytest.raises(ParameterError, match="9 ratings are too few"):
         search(random_ratings(3, 3, 1.0))
+    with pytest.raises(ParameterError, match="give 200 or more"):
+        search(random_ratings(10, 10, 1.0), share=0.01)
     with pytest.raises(ParameterError, match="no method to try"):
         search(planted(2), [])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -27,7 +28,6 @@ from tastemix.evaluation.metrics import rmse
 from tastemix.methods import anmf
 from tastemix.model.model import Model
 
-LEAST_RATINGS = 20
 RANK_SHARES = (0.25, 0.5)
 """Ranks at which the paper's methods are tried, as shares of our own method's rank."""
 L2_SHARES = (1.0, 4.0)
@@ -94,12 +94,14 @@ def search(
 
     methods: candidates of yours, tried as they are.
     share: of the ratings that is put aside, and of the rest that candidates are compared on.
+    seed: of the split, and of the start of `candidates`.
     on_trial: called with each Trial; return True to stop.
     """
     share = checks.number("share", share, 0.01, 0.5)
-    if len(ratings) < LEAST_RATINGS:
+    if len(ratings) * share < 2:
         raise ParameterError(
-            f"{len(ratings)} ratings are too few to choose by: give {LEAST_RATINGS} or more"
+            f"{len(ratings)} ratings are too few to put {share:g} of them aside: "
+            f"give {math.ceil(2 / share)} or more"
         )
     given = None if methods is None else list(methods)
     if given == []:
@@ -107,7 +109,7 @@ def search(
     learning, test = splits.holdout(ratings, share, seed)
     train, validation = splits.holdout(learning, share, seed + 1)
     trials: list[Trial] = []
-    for method in candidates(ratings) if given is None else given:
+    for method in candidates(ratings, seed) if given is None else given:
         if _try(method, trials, train, validation, engine, on_trial):
             break
     else:
@@ -122,17 +124,17 @@ def search(
     )
 
 
-def candidates(ratings: Ratings) -> list[Any]:
+def candidates(ratings: Ratings, seed: int = 0) -> list[Any]:
     """What is tried first: Baseline, our own method at two λ₂, RNMF and MIXD at two ranks.
 
     Ranks grow with the ratings, as those of our own method do.
     """
-    own = anmf.default(ratings)
+    own = replace(anmf.default(ratings), seed=seed)
     ranks = sorted({max(1, round(own.rank * share)) for share in RANK_SHARES})
     return [
         known.Baseline(),
         *(replace(own, l2=_rounded(own.l2 * share)) for share in L2_SHARES),
-        *(make(rank) for rank in ranks for make in (known.RNMF, known.MIXD)),
+        *(make(rank, seed=seed) for rank in ranks for make in (known.RNMF, known.MIXD)),
     ]
 
 
