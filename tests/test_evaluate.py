@@ -10,7 +10,7 @@ from scipy import stats
 import tastemix as tm
 from tastemix.errors import ParameterError
 from tastemix.evaluation import cross_validation
-from tests.conftest import random_ratings
+from tests.conftest import Watched, random_ratings
 
 RATINGS = random_ratings(60, 40, 0.4)
 
@@ -187,3 +187,10 @@ def test_an_unknown_metric_lists_the_known(results: tm.Results) -> None:
 def test_a_column_that_does_not_vary_correlates_with_nothing() -> None:
     table = cross_validation.spearman({"auc": np.ones(5), "map": np.arange(5.0)})
     assert np.isnan(table["auc"][1].as_py())
+
+
+def test_the_engine_is_handed_to_methods_that_take_one() -> None:
+    mine = Watched([])
+    results = tm.cross_validate([mine, tm.Random()], random_ratings(20, 20, 0.5), 2, engine="cuda")
+    assert results.failures == {}
+    assert mine.engines == ["cuda", "cuda"]

@@ -318,6 +318,32 @@ def constant(count: int, **options: Any) -> bytes:
     return parquet(pa.table({"id": pa.repeat(pa.scalar(7), count)}), **options)
 
 
+def zeros(count: int, **options: Any) -> bytes:
+    """Many zeros that a codec makes few bytes of."""
+    return parquet(pa.table({"id": np.zeros(count)}), use_dictionary=False, **options)
+
+
+def tiny_pages(count: int) -> bytes:
+    """A page for every row."""
+    options = {"data_page_size": 1, "write_batch_size": 1, "use_dictionary": False}
+    return parquet(pa.table({"id": np.zeros(count, np.int8)}), **options)
+
+
+def hidden(content: bytes) -> bytes:
+    """A footer without rows, fields that no one knows, and the true footer.
+
+    Arrow counts fields in 16 bits, so that the true ones have their numbers again.
+    """
+    empty = parquet(pq.read_table(io.BytesIO(content))[:0])
+    decoy, true = (
+        whole[-8 - int.from_bytes(whole[-8:-4], "little") : -8] for whole in (empty, content)
+    )
+    last = 7  # column orders
+    steps, rest = divmod(2**16 - last, 15)
+    unknown = b"\xf1" * steps + bytes([rest << 4 | 1])  # booleans, each 15 fields on
+    return footer(decoy[:-1] + unknown + true)(content[: -len(true) - 8] + bytes(8))
+
+
 def too_long(size: int) -> bytes:
     """A column of so many bytes in a small file."""
     content = parquet(pa.table({"id": range(12345)}), use_dictionary=False)
@@ -606,18 +632,18 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     },
     **{
         f"{codec} bomb": (
-            content("users", lambda _, codec=codec: constant(10**5, compression=codec)),
-            "it is compressed, which ours are not",
+            content("users", lambda _, codec=codec: zeros(10**7, compression=codec)),
+            r"it would take \d{2},\d{3},\d{3} bytes of memory, its file has",
         )
-        for codec in ("snappy", "gzip", "zstd")
+        for codec in ("gzip", "zstd")
     },
     "many equal rows": (
         content("users", lambda _: constant(10**7)),
-        r"it would take 80,000,000 bytes of memory, its file has \d{1,2},?\d{0,3}$",
+        r"it would take 6\d,\d{3},\d{3} bytes of memory, its file has \d{1,2},?\d{0,3}$",
     ),
     "rows that are not there": (
         content("users", lambda _: lying(constant(12345), 12345, 10**12, 0, -1)),
-        r"it would take 8,000,000,000,000 bytes of memory, its file has \d{3}$",
+        r"it would take 8,000,000,\d{3},\d{3} bytes of memory, its file has \d{3}$",
     ),
     "list that is longer": (
         content("users", lambda _: one_long_list()),
@@ -625,16 +651,28 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     ),
     "text that is read often": (
         content("users", lambda _: overlapping()),
-        "it would take 480 bytes of memory, its file has",
+        "its columns overlap",
     ),
     "prefixes that multiply": (
         table(
             "users",
-            pa.table({"id": ["a" * 1000 + str(n) for n in range(1000)]}),
+            pa.table({"id": ["a" * 10**5 + str(n) for n in range(700)]}),
             use_dictionary=False,
             column_encoding={"id": "DELTA_BYTE_ARRAY"},
         ),
-        "is encoded in an unusual way",
+        r"it would take \d{2,3},\d{3},\d{3} bytes of memory, its file has",
+    ),
+    "row groups behind a count that begins again": (
+        content("users", lambda _: hidden(constant(10**7))),
+        "describes itself in an unusual way",
+    ),
+    "numbers of more bits than their type": (
+        content("users", lambda _: lying(constant(12345), 12345, 2**64 + 12345)),
+        "describes itself in an unusual way",
+    ),
+    "a page for every row": (
+        content("users", lambda _: tiny_pages(100_001)),
+        "it has more pages than a file of its size should have",
     ),
     "text of a type of its own": (
         content("users", lambda _: json_text()),
@@ -1040,6 +1078,36 @@ def test_nothing_is_unpickled(shift: int, folder: Path) -> None:
     finally:
         pa.unregister_extension_type("tests.unpickled")
         Unpickled.ran.clear()
+
+
+def test_row_groups_behind_a_count_that_begins_again_are_read_by_arrow() -> None:
+    """Or else the refusal of such a file would show nothing."""
+    content = hidden(constant(1000))
+    assert pq.read_metadata(io.BytesIO(content)).row_group(0).num_rows == 1000
+
+
+WAYS_TO_WRITE: dict[str, dict[str, Any]] = {
+    "version 1": {"compression": "none"},
+    "version 2": {"data_page_version": "2.0", "compression": "zstd"},
+    "snappy with statistics": {"write_statistics": True, "compression": "snappy"},
+    "without dictionaries": {"use_dictionary": False},
+    **{
+        encoding: {
+            "use_dictionary": False,
+            "column_encoding": {"id": encoding, "count": "DELTA_BINARY_PACKED"},
+        }
+        for encoding in ("DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY")
+    },
+}
+
+
+@pytest.mark.parametrize("way", WAYS_TO_WRITE)
+def test_a_table_that_another_tool_wrote_again_is_read(way: str, folder: Path) -> None:
+    before = tm.load(folder)
+    put(folder, "users", parquet(pq.read_table(table_of(folder, "users")), **WAYS_TO_WRITE[way]))
+    after = tm.load(folder)
+    assert after.users.ids.values.tolist() == before.users.ids.values.tolist()
+    np.testing.assert_array_equal(after.predict(USERS, ITEMS), before.predict(USERS, ITEMS))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -7,6 +7,7 @@ import pytest
 
 import tastemix as tm
 from tastemix.errors import ParameterError
+from tastemix.evaluation.metrics.facts import NINE
 from tastemix.experiments import (
     EXPERIMENTS,
     FULL,
@@ -19,7 +20,7 @@ from tastemix.experiments import (
     plan,
     reproduce,
 )
-from tastemix.experiments.settings import FACTORISATIONS, NAMED, NINE
+from tastemix.experiments.settings import FACTORISATIONS, NAMED
 from tastemix.report.exhibits import Heat, Lines, Section, Table
 from tests.conftest import random_ratings
 

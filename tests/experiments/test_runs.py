@@ -15,7 +15,7 @@ import tastemix as tm
 from tastemix.errors import DataError
 from tastemix.evaluation.cross_validation import Judge
 from tastemix.experiments.runs import LAST, Log, Record, Run, execute, means
-from tests.conftest import random_ratings
+from tests.conftest import Watched, random_ratings
 
 RATINGS = random_ratings(60, 40, 0.4)
 JUDGE = Judge(raw=True)
@@ -138,3 +138,11 @@ def test_a_killed_experiment_goes_on_where_it_was(tmp_path: Path) -> None:
     resumed = executed(tmp_path, MANY)
     assert path.read_bytes().count(b"\n") == len(MANY)
     assert values(resumed) == values(executed(tmp_path / "undisturbed", MANY))
+
+
+def test_the_engine_is_handed_to_methods_that_take_one(tmp_path: Path) -> None:
+    mine = Watched([])
+    log = Log(tmp_path / "runs.jsonl")
+    execute([Run(mine), Run(tm.Random())], RATINGS, log, JUDGE, engine="cuda")
+    log.close()
+    assert mine.engines == ["cuda"]

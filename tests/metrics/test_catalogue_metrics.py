@@ -84,15 +84,15 @@ def test_no_relevant_item_at_all():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"recommended": [[0, 1], [1, 3]]}, r"recommended\[1, 1\] is 3; items are numbered 0 to 2"),
+        ({"recommended": [[0, 1], [1, 3]]}, r"recommended\[1, 1\] is 3: items are numbered 0 to 2"),
         ({"recommended": [[0, -2], [1, 2]]}, r"recommended\[0, 1\] is -2"),
         ({"recommended": [[0, 1], [2, 2]]}, r"recommended\[1\] holds item 2 twice"),
         ({"recommended": [0, 1]}, "recommended is a 1-d array"),
         ({"recommended": [[0.0, 1.0], [1, 2]]}, "recommended is a 2-d array of float64"),
         ({"recommended": np.zeros((0, 2), int)}, r"recommended has shape \(0, 2\)"),
         ({"pointers": [0, 2]}, "pointers has 2 values for 2 users"),
-        ({"pointers": [0, 2, 1]}, "pointers must rise from 0 to 2"),
-        ({"pointers": [1, 1, 2]}, "pointers must rise from 0 to 2"),
+        ({"pointers": [0, 2, 1]}, "pointers does not rise.* from 0 to 2"),
+        ({"pointers": [1, 1, 2]}, "pointers does not rise.* from 0 to 2"),
         ({"items": [0, 7]}, r"items\[1\] is 7"),
         ({"items": [0, -1]}, r"items\[1\] is -1"),
         ({"pointers": [0, 0, 2], "items": [1, 1]}, "items holds item 1 twice for user 1"),

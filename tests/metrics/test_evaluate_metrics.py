@@ -106,7 +106,7 @@ def test_errors_beyond_the_range_make_a_negative_rating_score():
     [
         ({"at": 0}, "at is 0"),
         ({"scale": (5, 1)}, "scale is"),
-        ({"scale": (2, 5)}, r"truth\[\d+\] is 1.0; the scale is"),
+        ({"scale": (2, 5)}, r"truth\[\d+\] is 1.0: the scale is"),
         ({"seed": -3}, "seed is -3"),
         ({"relevant": math.inf}, "relevant is inf"),
         ({"predicted": math.nan}, "predicted is nan"),

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tastemix.evaluation.metrics.facts import NINE, labels
+from tastemix.evaluation.metrics.facts import SCORES as CUMULATIVE
 from tastemix.experiments.ranks import METHODS as RANKED
-from tastemix.experiments.settings import NAMED, TITLES
+from tastemix.experiments.settings import NAMED
 from tastemix.report.style import KNOWN, PAPER, contrast, heat, ink, look
 from tests.report.made import METRICS
 
@@ -58,7 +60,7 @@ def test_lines_of_one_chart_differ_for_everyone(names: tuple[str, ...], seen_by:
 
 
 def test_every_method_and_metric_of_the_experiments_has_a_colour_of_its_own() -> None:
-    expected = {*NAMED, *TITLES.values(), "RANDOM", "Popular", "Baseline"}
+    expected = {*NAMED, *labels(*NINE, *CUMULATIVE), "RANDOM", "Popular", "Baseline"}
     assert expected <= set(KNOWN)
     methods = [KNOWN[name] for name in (*NAMED, "RANDOM", "Popular", "Baseline")]
     assert len(set(methods)) == len(methods)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -106,6 +107,11 @@ def test_differences_carry_their_sign() -> None:
     ]
 
 
+def test_columns_may_have_decimals_of_their_own() -> None:
+    table = Table("t", ("m", "P@10", "count"), [("a", 0.1, 28.0)], column_digits={"count": 1})
+    assert shown(table) == [["a", ".100", "28.0"]]
+
+
 def test_csv_reads_back_to_the_same_bits() -> None:
     values = [0.1 + 0.2, 1 / 3, -0.0, 5e-324, 1.7976931348623157e308, math.inf, math.nan]
     values += [np.float64(2) / 3, float(np.float32(0.1))]
@@ -180,15 +186,33 @@ def test_ours_the_papers_and_the_difference_share_a_cell() -> None:
     assert [note.text for note in figure.all("p")] == [HERE.note, APART.note]
 
 
-def test_tables_of_other_rows_columns_or_titles_stay_apart() -> None:
-    fewer = Table(PAPER.title, PAPER.columns, PAPER.rows[1:])
-    renamed = Table("Elsewhere", PAPER.columns, PAPER.rows)
-    wider = Table(PAPER.title, ("method", "RMSE", "AUC"), PAPER.rows)
-    for other in (fewer, renamed, wider, RANKS):
+def test_titles_carry_no_meaning() -> None:
+    named = [("a", HERE), ("b", PAPER), ("c", APART)]
+    renamed = [(name, replace(table, title="Elsewhere")) for name, table in named]
+    ((_, together),) = put_beside(renamed)
+    assert isinstance(together, Beside)
+    assert "d2" in table_html(renamed[2][1], "c")
+    alike = [(name, replace(table, role=None)) for name, table in named]
+    assert put_beside(alike) == alike
+    assert "d2" not in table_html(alike[2][1], "c")
+
+
+def test_only_rows_that_are_named_baselines_stay_in_the_background() -> None:
+    rows = parsed(table_html(HERE, "n")).one("tbody").all("tr")
+    assert [row.attributes.get("class") for row in rows] == ["baseline", None, None]
+    rows = parsed(table_html(PAPER, "n")).one("tbody").all("tr")
+    assert [row.attributes.get("class") for row in rows] == [None, None, None]
+
+
+def test_tables_of_other_rows_columns_or_roles_stay_apart() -> None:
+    fewer = replace(PAPER, rows=PAPER.rows[1:])
+    ours = replace(PAPER, role="here")
+    wider = replace(PAPER, columns=("method", "RMSE", "AUC"), best={})
+    for other in (fewer, ours, wider, RANKS):
         named = [("a", HERE), ("b", other), ("c", APART)]
         assert put_beside(named) == named
-    narrower = Table(PAPER.title, ("method", "RMSE"), [row[:2] for row in PAPER.rows])
-    unknown = Table(APART.title, wider.columns, APART.rows)
+    narrower = replace(PAPER, columns=("method", "RMSE"), rows=[row[:2] for row in PAPER.rows])
+    unknown = replace(APART, columns=wider.columns)
     for paper, apart in ((narrower, APART), (wider, unknown)):
         named = [("a", HERE), ("b", paper), ("c", apart)]
         assert put_beside(named) == named

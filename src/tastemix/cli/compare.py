@@ -12,8 +12,8 @@ from rich.table import Table
 from tastemix.cli import choices
 from tastemix.cli.console import err, facts, out, progress, say
 from tastemix.data.ratings import Ratings
-from tastemix.evaluation.cross_validation import HIGHER_IS_WORSE, Results, cross_validate
-from tastemix.experiments.settings import NINE, TITLES
+from tastemix.evaluation.cross_validation import Results, cross_validate
+from tastemix.evaluation.metrics.facts import NINE, Direction, fact, lower_is_better
 from tastemix.report import exhibits
 
 DEFAULT = "random,popular,baseline,ssvd,pr,prd,rnmf,mixr,mixd,anmf"
@@ -94,8 +94,9 @@ def shown(results: Results, folds: int) -> Table:
         column.justify = "right"
     for row in rows:
         cells = [
-            f"[bold]{row[name]:.3f}[/]" if row[name] == _best(rows, name) else f"{row[name]:.3f}"
+            f"[bold]{text}[/]" if row[name] == _best(rows, name) else text
             for name in COLUMNS
+            for text in [f"{row[name]:.{fact(name).digits}f}"]
         ]
         table.add_row(row["method"], *cells, f"{row['seconds']:.2f}")
     return table
@@ -115,13 +116,17 @@ def report(folder: Path, title: str, results: Results, ratings: Ratings, folds: 
 def _section(results: Results, folds: int) -> exhibits.Section:
     rows = results.summary().to_pylist()
     names = (*NINE, "rank_score", "catalogue_precision_at_10")
-    titles = {**TITLES, "catalogue_precision_at_10": "P@10, all items"}
-    best = {titles[name]: "low" if name in HIGHER_IS_WORSE else "high" for name in names}
+    titles = {name: fact(name).label for name in names}
+    titles["catalogue_precision_at_10"] += ", all items"
+    best: dict[str, Direction] = {
+        titles[name]: "low" if lower_is_better(name) else "high" for name in names
+    }
     means = exhibits.Table(
         f"Means over {folds} folds",
         ("method", *(titles[name] for name in names), "seconds"),
         [(row["method"], *(row[name] for name in names), f"{row['seconds']:.2f}") for row in rows],
         best=best,
+        baselines=("Random", "Popular", "Baseline"),
         note="RankScore orders the test items of each user; P@10 is over the whole catalogue.",
     )
     leader = min(rows, key=lambda row: row["rmse"])["method"]
@@ -139,4 +144,4 @@ def _section(results: Results, folds: int) -> exhibits.Section:
 
 def _best(rows: list[dict[str, float]], name: str) -> float:
     values = [row[name] for row in rows]
-    return min(values) if name in HIGHER_IS_WORSE else max(values)
+    return min(values) if lower_is_better(name) else max(values)

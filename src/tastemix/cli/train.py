@@ -107,24 +107,26 @@ def train(
 
 def _searched(ratings: Ratings, budget: float, seed: int) -> Any:
     """The chosen method, after showing what was tried."""
-    began = time.perf_counter()
-    with progress("seconds", round(budget)) as show:
+    most, done, began = len(searching.candidates(ratings)), 0, time.perf_counter()
+    with progress("trials", most) as show:
 
-        def on_trial(trial: searching.Trial) -> None:
-            show(round(time.perf_counter() - began), choices.label(trial.method))
+        def on_trial(trial: searching.Trial) -> bool:
+            nonlocal done
+            done += 1
+            show(min(done, most), choices.label(trial.method))
+            return time.perf_counter() - began > budget
 
-        choice = searching.search(ratings, budget, seed, on_trial)
+        found = searching.search(ratings, seed=seed, on_trial=on_trial)
     tried = Table("method", "RMSE", "seconds", title="Tried, best first")
-    for trial in sorted(choice.trials, key=lambda trial: trial.rmse):
+    for trial in sorted(found.trials, key=lambda trial: trial.rmse):
         tried.add_row(choices.label(trial.method), f"{trial.rmse:.4f}", f"{trial.seconds:.1f}")
     out.print(tried)
-    say(f"chosen: {choices.label(choice.method)}, with the lowest RMSE on validation ratings")
+    say(f"chosen: {choices.label(found.method)}, with the lowest RMSE on validation ratings")
     say(
         f"its RMSE on a held-out tenth of the ratings, not used in the choice, is "
-        f"{choice.test_rmse:.4f}; that of the baseline (means and offsets) is "
-        f"{choice.baseline_rmse:.4f}"
+        f"{found.rmse:.4f}; that of the baseline (means and offsets) is {found.baseline_rmse:.4f}"
     )
-    return choice.method
+    return found.method
 
 
 def _fitted(method: Any, ratings: Ratings) -> tuple[Model, float]:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from tastemix import checks, draws
 from tastemix.data.ids import Indices
-from tastemix.data.ratings import Half, Ratings, Side
+from tastemix.data.ratings import Half, Ratings
+from tastemix.data.ratings import Side as Side
 from tastemix.engine.objective import Objective
 
 Matrix = NDArray[np.float32]

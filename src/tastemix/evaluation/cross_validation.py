@@ -18,10 +18,10 @@ from tastemix.data import splits
 from tastemix.data.ratings import Ratings
 from tastemix.errors import ParameterError
 from tastemix.evaluation import metrics
+from tastemix.evaluation.fitting import EngineChoice, fitted
+from tastemix.evaluation.metrics.facts import lower_is_better
 from tastemix.methods import Method
 from tastemix.model.factors import Scores
-
-HIGHER_IS_WORSE = frozenset({"rmse", "mae", "mse", "nmae", "cmae", "fallout"})
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Results:
     table: pa.Table
     """method, parameters (JSON), fold, metric, value, seconds of the fit; a row per value."""
     failures: dict[str, str]
-    """Methods that raised, with what they said; they are not in the table."""
+    """Methods that raised, with their error; they are not in the table."""
     test_share: float
     """The mean size of a test part over that of its training part."""
 
@@ -159,13 +159,15 @@ def cross_validate(
     at: int = 10,
     raw: bool = False,
     catalogue: bool = False,
+    engine: EngineChoice = None,
     on_progress: OnProgress | None = None,
 ) -> Results:
     """Fit every method to every training part and judge it on the test part.
 
     folds: a number of folds over the ratings, or splits of your own.
     relevant, predicted, at: as in `metrics.evaluate`. raw, catalogue: as in `Judge`.
-    A method that raises is left out of the table and told in `failures`.
+    engine: where methods that take one are fitted.
+    A method that raises is left out of the table and named in `failures`.
     """
     named = _named(list(methods))
     judge = Judge(relevant, predicted, at, raw, catalogue)
@@ -181,7 +183,7 @@ def cross_validate(
         for name, method in named.items():
             if name not in failures:
                 try:
-                    rows += _judged(name, method, number, train, test, judge)
+                    rows += _judged(name, method, number, (train, test), judge, engine)
                 except Exception as error:  # one method must not take the others down
                     failures[name] = f"{type(error).__name__}: {error}"
             done += 1
@@ -201,7 +203,7 @@ def spearman(columns: dict[str, NDArray[np.float64]]) -> pa.Table:
     from scipy.stats import rankdata
 
     ranks = [
-        rankdata(-column if name in HIGHER_IS_WORSE else column) for name, column in columns.items()
+        rankdata(-column if lower_is_better(name) else column) for name, column in columns.items()
     ]
     with np.errstate(invalid="ignore"):
         matrix = np.corrcoef(ranks) if len(ranks) > 1 else np.ones((1, 1))
@@ -238,10 +240,17 @@ def _named(methods: list[Method]) -> dict[str, Method]:
 
 
 def _judged(
-    name: str, method: Method, fold: int, train: Ratings, test: Ratings, judge: Judge
+    name: str,
+    method: Method,
+    fold: int,
+    split: tuple[Ratings, Ratings],
+    judge: Judge,
+    engine: EngineChoice,
 ) -> list[dict[str, Any]]:
+    """A row of the table for every metric of one fit."""
+    train, test = split
     began = time.perf_counter()
-    model = method.fit(train)
+    model = fitted(method, train, engine)
     seconds = time.perf_counter() - began
     half = test.by_user
     unclipped = model.predict_numbers(

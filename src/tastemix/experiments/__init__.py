@@ -9,6 +9,7 @@ from types import ModuleType
 from tastemix.data.ratings import Ratings
 from tastemix.errors import ParameterError
 from tastemix.evaluation.cross_validation import Judge
+from tastemix.evaluation.fitting import EngineChoice
 from tastemix.experiments import (
     comparison,
     convergence,
@@ -49,16 +50,17 @@ def reproduce(
     settings: Settings = FULL,
     names: Iterable[str] = EXPERIMENTS,
     on_run: OnRun | None = None,
+    engine: EngineChoice = None,
 ) -> list[Section]:
-    """Run these experiments on ratings, or the rest of them, and say what they show.
+    """Run these experiments on ratings and return their tables and charts.
 
-    Finished runs are in `runs.jsonl` of the folder and are not run again.
+    Finished runs are in `runs.jsonl` of the folder and are not run again: rerun to resume.
     """
     context = Context(dataset, ratings, settings)
     chosen = _checked(names)
     log = Log(folder / "runs.jsonl")
     try:
-        records = execute(plan(context, chosen), ratings, log, JUDGE, on_run)
+        records = execute(plan(context, chosen), ratings, log, JUDGE, on_run, engine)
     finally:
         log.close()
     sections: list[Section] = [EXPERIMENTS[name].section(context, records) for name in chosen]

@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from tastemix import methods as m
-from tastemix.evaluation.cross_validation import HIGHER_IS_WORSE
+from tastemix.evaluation.metrics.facts import CATALOGUE, NINE, best, digits, labels
 from tastemix.experiments import paper
 from tastemix.experiments.context import Context, Records
 from tastemix.experiments.runs import Run, means
-from tastemix.experiments.settings import FACTORISATIONS, NAMED, NINE, RANDOM, SVDS, TITLES
+from tastemix.experiments.settings import FACTORISATIONS, NAMED, RANDOM, SVDS
 from tastemix.report.exhibits import Exhibit, Section, Table
 
 NAME = "comparison"
 TITLE = "The comparison"
 
-CATALOGUE = {
-    "catalogue_precision_at_10": "P@10",
-    "catalogue_recall_at_10": "R@10",
-    "catalogue_ndcg_at_10": "NDCG@10",
-    "catalogue_coverage": "coverage",
-    "catalogue_median_popularity": "median popularity",
-}
+SHOWN = (*NINE, "rank_score")
+BASELINES = {"Popular": m.Popular(), "Baseline": m.Baseline()}
+"""What every method should beat, beside RANDOM, which is in the paper's tables."""
+IN_BACKGROUND = (RANDOM, *BASELINES)
 DEFAULT_RANK = 10
 """Of data the paper has no table for."""
+
+Metrics = dict[str, dict[str, float]]
+"""Method → metric → value."""
 
 
 def methods(context: Context) -> dict[str, Any]:
@@ -39,24 +39,19 @@ def methods(context: Context) -> dict[str, Any]:
     }
 
 
-def floors() -> dict[str, Any]:
-    """What every method should beat."""
-    return {"Popular": m.Popular(), "Baseline": m.Baseline()}
-
-
 def _runs(context: Context) -> dict[str, list[Run]]:
     return {
         name: [Run(method, fold=fold, catalogue=True) for fold in range(context.settings.folds)]
-        for name, method in {**methods(context), **floors()}.items()
+        for name, method in {**methods(context), **BASELINES}.items()
     }
 
 
 def plan(context: Context) -> list[Run]:
-    """Every method and floor on the folds."""
+    """Every method and baseline on the folds."""
     return [run for runs in _runs(context).values() for run in runs]
 
 
-def measured(context: Context, records: Records) -> dict[str, dict[str, float]]:
+def measured(context: Context, records: Records) -> Metrics:
     """The mean over the folds of every metric of every method."""
     return {name: means([records[run] for run in runs]) for name, runs in _runs(context).items()}
 
@@ -68,43 +63,26 @@ def section(context: Context, records: Records) -> Section:
         name: sum(records[run].seconds for run in runs) / len(runs)
         for name, runs in _runs(context).items()
     }
-    best = {TITLES[name]: "low" if name in HIGHER_IS_WORSE else "high" for name in NINE}
     exhibits: list[Exhibit] = [
         Table(
             "Here",
-            ("method", "rank", "steps", *(TITLES[name] for name in NINE), "RankScore", "seconds"),
+            ("method", "rank", "steps", *labels(*SHOWN), "seconds"),
             [
                 (
                     *(name, *_size(method)),
-                    *(found[name][metric] for metric in (*NINE, "rank_score")),
+                    *(found[name][metric] for metric in SHOWN),
                     f"{seconds[name]:.2f}",
                 )
                 for name, method in methods(context).items()
             ],
-            best={**best, "RankScore": "high"},
+            best=best(*SHOWN),
+            role="here",
+            baselines=IN_BACKGROUND,
             note="Means over the folds; the best is bold. Seconds are those of one fit.",
         )
     ]
     if printed:
-        columns = ("method", *(TITLES[name] for name in NINE))
-        exhibits.append(
-            Table(
-                "The paper", columns, [(name, *row.values()) for name, row in printed.items()], best
-            )
-        )
-        differences = [
-            (name, *(found[name][metric] - row[metric] for metric in NINE))
-            for name, row in printed.items()
-        ]
-        exhibits.append(
-            Table(
-                "Here minus the paper",
-                columns,
-                differences,
-                note="The paper's F1@10 follows a definition it does not print: that column, and "
-                "with it the level of its RankScore, is not comparable." + _known(context.dataset),
-            )
-        )
+        exhibits += _beside(context.dataset, found, printed)
     exhibits.append(_catalogue(found))
     folds = context.settings.folds
     text = (
@@ -115,15 +93,45 @@ def section(context: Context, records: Records) -> Section:
     return Section(NAME, TITLE, text, exhibits)
 
 
-def _catalogue(found: dict[str, dict[str, float]]) -> Table:
-    rows = [(name, *(row[metric] for metric in CATALOGUE)) for name, row in found.items()]
+def _beside(dataset: str, found: Metrics, printed: Metrics) -> list[Exhibit]:
+    """The paper's table, and ours minus it."""
+    columns = ("method", *labels(*NINE))
+    differences = [
+        (name, *(found[name][metric] - row[metric] for metric in NINE))
+        for name, row in printed.items()
+    ]
+    return [
+        Table(
+            "The paper",
+            columns,
+            [(name, *row.values()) for name, row in printed.items()],
+            best=best(*NINE),
+            role="printed",
+            baselines=IN_BACKGROUND,
+        ),
+        Table(
+            "Here minus the paper",
+            columns,
+            differences,
+            role="difference",
+            baselines=IN_BACKGROUND,
+            note="The paper's F1@10 follows a definition it does not print: that column, and "
+            "with it the level of its RankScore, is not comparable." + _known(dataset),
+        ),
+    ]
+
+
+def _catalogue(found: Metrics) -> Table:
+    """Precision, recall and NDCG at 10 over the whole catalogue, coverage and popularity."""
     return Table(
-        "What people would be shown: the ten best of the whole catalogue",
-        ("method", *CATALOGUE.values()),
-        rows,
-        best=dict.fromkeys(("P@10", "R@10", "NDCG@10", "coverage"), "high"),
-        note="Not in the paper, and another story: methods that ignore the unknown ratings "
-        "recommend obscure items; a prior repairs that.",
+        "The ten best items of the whole catalogue",
+        ("method", *labels(*CATALOGUE)),
+        [(name, *(row[metric] for metric in CATALOGUE)) for name, row in found.items()],
+        best=best(*CATALOGUE),
+        column_digits=digits(*CATALOGUE),
+        baselines=IN_BACKGROUND,
+        note="Not in the paper. Methods that ignore the unknown ratings recommend rarely rated "
+        "items; a prior on the unknown ratings prevents that.",
     )
 
 

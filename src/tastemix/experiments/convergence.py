@@ -29,7 +29,7 @@ def section(context: Context, records: Records) -> Section:
         "RankScore at the best rank", "steps", "RankScore", series, note=f"Ranks: {ranks}."
     )
     text = (
-        "MIXR and MIXD follow PR(mid) for their first 20 steps and then leave it: the prior finds "
-        "the neighbourhood, the second objective the place."
+        "MIXR and MIXD are PR(mid) for their first 20 steps; from there on they minimise their "
+        "second objective."
     )
     return Section(NAME, TITLE, text, [chart])

@@ -1,15 +1,15 @@
-"""Experiment 2: do the metrics agree on which method is better?"""
+"""Experiment 2: Spearman's correlation between the metrics."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tastemix.evaluation.cross_validation import spearman
+from tastemix.evaluation.metrics.facts import NINE, labels
 from tastemix.experiments import paper
 from tastemix.experiments.context import Context, Records
 from tastemix.experiments.runs import LAST, Run
-from tastemix.experiments.settings import NINE, TITLES
-from tastemix.report.exhibits import Exhibit, Heat, Section, Table
+from tastemix.report.exhibits import Exhibit, Heat, Role, Section, Table
 
 NAME = "correlation"
 TITLE = "How the metrics agree"
@@ -42,23 +42,24 @@ def section(context: Context, records: Records) -> Section:
     table = spearman(columns)
     matrix = np.array([table[name].to_pylist() for name in NINE])
     count = len(columns["rmse"])
-    titles = tuple(TITLES[name] for name in NINE)
-    exhibits: list[Exhibit] = [Heat(f"Spearman's ρ over {count} models", titles, matrix)]
-    exhibits.append(_table("Here, in percent", matrix))
+    exhibits: list[Exhibit] = [Heat(f"Spearman's ρ over {count} models", labels(*NINE), matrix)]
+    exhibits.append(_table("Here, in percent", matrix, "here"))
     if context.dataset == "ml-1m":
         printed = paper.correlation()
-        exhibits.append(_table("The paper, in percent", printed))
-        exhibits.append(_table("Here minus the paper, in percentage points", matrix - printed))
+        exhibits.append(_table("The paper, in percent", printed, "printed"))
+        title = "Here minus the paper, in percentage points"
+        exhibits.append(_table(title, matrix - printed, "difference"))
     text = (
         f"Every metric ranks {count} models (method × rank × steps, with several λ and α), better "
-        "first; ρ says how far two metrics agree on that order. Ranking metrics agree with each "
-        "other, MAE with accuracy. The level of the rest depends on which models are compared: "
-        "many that are bad in every way (a prior of 0, 1 or 2) bring errors, decisions and "
-        "rankings closer."
+        "first; ρ measures how far two metrics agree on that order. Ranking metrics agree with "
+        "each other, MAE with accuracy. The level of the rest depends on which models are "
+        "compared: many that are bad in every way (a prior of 0, 1 or 2) bring errors, decisions "
+        "and rankings closer."
     )
     return Section(NAME, TITLE, text, exhibits)
 
 
-def _table(title: str, matrix: np.ndarray) -> Table:
-    rows = [(TITLES[name], *(100 * matrix[number])) for number, name in enumerate(NINE)]
-    return Table(title, ("", *(TITLES[name] for name in NINE)), rows, digits=1)
+def _table(title: str, matrix: np.ndarray, role: Role) -> Table:
+    names = labels(*NINE)
+    rows = [(name, *(100 * row)) for name, row in zip(names, matrix, strict=True)]
+    return Table(title, ("", *names), rows, role=role, digits=1)

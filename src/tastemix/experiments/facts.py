@@ -40,4 +40,4 @@ def section(context: Context, records: Records) -> Section:
         "The paper counts items by their largest id, not those that were rated." if printed else ""
     )
     table = Table(context.dataset, ("", "here", "paper"), rows, note=note)
-    return Section(NAME, TITLE, "What the ratings look like.", [table])
+    return Section(NAME, TITLE, "Users, items, ratings, density and scale.", [table])

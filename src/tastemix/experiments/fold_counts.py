@@ -1,4 +1,4 @@
-"""Experiment 4: does the number of folds change the picture?"""
+"""Experiment 4: RankScore against the rank, for several numbers of folds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def section(context: Context, records: Records) -> Section:
         charts.append(Lines(f"{name}", "rank", "RankScore", series))
     text = (
         "With more folds the training part is larger and the test part smaller: with shorter test "
-        "lists every ranking looks better, so levels differ but the best rank hardly moves. The "
+        "lists RankScore is higher, so levels differ, but the best rank hardly changes. The "
         "first fold of each number is shown."
     )
     return Section(NAME, TITLE, text, list(charts))

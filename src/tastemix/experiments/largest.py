@@ -39,9 +39,8 @@ def section(context: Context, records: Records) -> Section:
     chart = Lines(f"Largest prediction, rank {rank}", "steps", "largest", series, log_y=True)
     table = Table(f"After {steps} steps", ("method", "largest prediction"), rows, digits=1)
     text = (
-        "A method that never looks at the unknown ratings may predict anything for them. NMF can "
-        "grow far beyond the scale, an L1 penalty moderates it, a prior on the unknowns keeps "
-        "predictions near "
-        f"the scale, which ends at {context.ratings.scale[1]:g}."
+        "A method that ignores the unknown ratings does not bound its predictions for them. NMF "
+        "can exceed the scale by far, an L1 penalty reduces that, and a prior on the unknown "
+        f"ratings keeps predictions near the scale, which ends at {context.ratings.scale[1]:g}."
     )
     return Section(NAME, TITLE, text, [chart, table])

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tastemix import methods as m
-from tastemix.experiments.settings import NAMED, NINE, RANDOM
+from tastemix.evaluation.metrics.facts import NINE
+from tastemix.experiments.settings import NAMED, RANDOM
 
 DATASETS = ("ml-1m", "ml-10m", "jester", "finefoods")
 

@@ -38,5 +38,8 @@ def section(context: Context, records: Records) -> Section:
         note="Curves are flat near their top, so neighbouring ranks are as good.",
     )
     chart = Lines("RankScore over its largest value", "rank", "share of the best", series)
-    text = "How many tastes each method can use before it learns the noise."
+    text = (
+        "RankScore of every method at every rank, over its largest value: beyond the best rank a "
+        "method overfits."
+    )
     return Section(NAME, TITLE, text, [chart, table])

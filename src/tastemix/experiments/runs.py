@@ -1,7 +1,7 @@
 """One fit judged at some of its steps: what all experiments are made of, and the log of them.
 
 A log is a file of one JSON record a line, each flushed to the disk before the next fit begins. A
-killed experiment loses the fit it was in and nothing else; started again, it goes on from there.
+killed experiment loses the fit it was in and nothing else: rerun to resume.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tastemix.data.ratings import Ratings
 from tastemix.engine.base import Session
 from tastemix.errors import DataError
 from tastemix.evaluation.cross_validation import Judge
-from tastemix.methods import Method
+from tastemix.evaluation.fitting import EngineChoice, fitted
 from tastemix.model.factors import Factors, Scores
 from tastemix.training import loop
 
@@ -83,7 +83,7 @@ class Log:
         for line in self._file:
             record = _parsed(line)
             if record is None:
-                break  # torn by a kill: it and what follows were never told to be finished
+                break  # torn by a kill: it and what follows were never reported as finished
             self._records[record[0]] = record[1]
             whole += len(line)
         self._file.truncate(whole)
@@ -125,9 +125,14 @@ OnRun = Callable[[int, int, Run, float], None]
 
 
 def execute(
-    runs: Iterable[Run], ratings: Ratings, log: Log, judge: Judge, on_run: OnRun | None = None
+    runs: Iterable[Run],
+    ratings: Ratings,
+    log: Log,
+    judge: Judge,
+    on_run: OnRun | None = None,
+    engine: EngineChoice = None,
 ) -> dict[Run, Record]:
-    """The record of every run, from the log where it is there."""
+    """The record of every run, from the log where it is there, on whatever engine it was made."""
     keys = {run: run.key(ratings, judge) for run in runs}
     missing = sorted(
         (run for run, key in keys.items() if key not in log), key=lambda run: (run.folds, run.fold)
@@ -138,11 +143,11 @@ def execute(
         if on_run is not None:
             each = (time.perf_counter() - began) / done if done else float("nan")
             on_run(done, len(missing), run, each * (len(missing) - done))
-        log.add(keys[run], run, _record(run, split(run.fold, run.folds), judge))
+        log.add(keys[run], run, _record(run, split(run.fold, run.folds), judge, engine))
     return {run: log[key] for run, key in keys.items()}
 
 
-def _record(run: Run, split: splits.Split, judge: Judge) -> Record:
+def _record(run: Run, split: splits.Split, judge: Judge, engine: EngineChoice) -> Record:
     judge = dataclasses.replace(judge, catalogue=run.catalogue)
     judged: dict[int, dict[str, float]] = {}
     half = split.test.by_user
@@ -159,18 +164,13 @@ def _record(run: Run, split: splits.Split, judge: Judge) -> Record:
             look(step.number, Factors(*session.factors(), shift=split.train.shift))
 
     began = time.perf_counter()
-    model = _fit(run.method, split.train, watch if run.checkpoints else None)
+    watched = {"on_step": watch} if run.checkpoints and hasattr(run.method, "recipe") else {}
+    model = fitted(run.method, split.train, engine, **watched)
     seconds = sum(step.seconds for step in model.history) or time.perf_counter() - began
     last = len(model.history) or LAST
     if last not in judged:
         look(last, model.scores)
     return Record(judged, seconds)
-
-
-def _fit(method: Method, ratings: Ratings, watch: loop.OnStep | None) -> Any:
-    if watch is None or not hasattr(method, "recipe"):
-        return method.fit(ratings)
-    return method.fit(ratings, on_step=watch)  # type: ignore[call-arg]
 
 
 def means(records: Sequence[Record]) -> dict[str, float]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from tastemix.evaluation.cross_validation import HIGHER_IS_WORSE
+from tastemix.evaluation.metrics.facts import NINE, SCORES, fact, lower_is_better
 from tastemix.experiments.context import Context, Records, best_rank
 from tastemix.experiments.runs import Run
-from tastemix.experiments.settings import NINE, TITLES
 from tastemix.report.exhibits import Lines, Section, Series
 
 NAME = "sensitivity"
 TITLE = "Metrics against rank and steps"
 
 METHOD = "PRD"
-SCORES = ("rank_score", "class_score", "rating_score")
 
 
 def plan(context: Context) -> list[Run]:
@@ -53,11 +51,11 @@ def _lines(
         top = max(values)
         series.append(
             Series(
-                TITLES[name],
+                fact(name).label,
                 list(judged),
                 [value / top for value in values],
-                dashed=name in HIGHER_IS_WORSE,
+                dashed=lower_is_better(name),
             )
         )
-    note = "Dashed: errors, where lower is better." if set(names) & HIGHER_IS_WORSE else ""
+    note = "Dashed: errors, where lower is better." if any(map(lower_is_better, names)) else ""
     return Lines(title, axis, "share of the largest value", series, note=note)

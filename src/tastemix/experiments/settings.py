@@ -34,23 +34,6 @@ VARIANTS: dict[str, Make] = {
 UNBOUNDED: dict[str, Make] = {"NMF": lambda rank, steps: m.NMF(rank, steps=steps)}
 NAMED = {**SVDS, **FACTORISATIONS, **VARIANTS, **UNBOUNDED}
 
-NINE = ("rmse", "mae", "f1", "accuracy", "map", "auc", "ndcg", "f1_at_10", "ndcg_at_10")
-"""The paper's metrics, in the order of its tables."""
-TITLES = {
-    "rmse": "RMSE",
-    "mae": "MAE",
-    "f1": "F1",
-    "accuracy": "Accuracy",
-    "map": "MAP",
-    "auc": "AUC",
-    "ndcg": "NDCG",
-    "f1_at_10": "F1@10",
-    "ndcg_at_10": "NDCG@10",
-    "rank_score": "RankScore",
-    "class_score": "ClassScore",
-    "rating_score": "RatingScore",
-}
-
 
 @dataclass(frozen=True)
 class Settings:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+Role = Literal["here", "printed", "difference"]
+"""Ours; figures printed elsewhere for the same rows; ours minus those, which carry their sign."""
+
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns and rows of values; `best` are columns whose best entry stands out."""
+    """Named columns and rows of values, the first of which names the row."""
 
     title: str
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
-    best: dict[str, str] = field(default_factory=dict)
-    """Column → "high" or "low"."""
+    best: Mapping[str, Literal["high", "low"]] = field(default_factory=dict)
+    """Columns whose best entry stands out → which direction is better."""
+    role: Role | None = None
+    """Tables "here", "printed" and "difference" in a row are shown as one."""
+    baselines: Collection[str] = ()
+    """Names of rows to compare with, which stay in the background."""
     digits: int = 3
+    """Decimals of its figures."""
+    column_digits: Mapping[str, int] = field(default_factory=dict)
+    """Columns with other decimals → theirs."""
     note: str = ""
 
 

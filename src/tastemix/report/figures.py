@@ -62,7 +62,7 @@ def inline(chart: Chart, name: str) -> str:
 
 
 def described(chart: Chart) -> str:
-    """What a chart shows, for those who do not see it."""
+    """A chart in words, for screen readers."""
     if isinstance(chart, Heat):
         return f"{chart.title}: a heat map of {', '.join(chart.names)}"
     names = ", ".join(line.name for line in chart.series)

@@ -1,4 +1,4 @@
-"""Line charts that say at the end of each line what it is."""
+"""Line charts with a label at the end of each line."""
 
 from __future__ import annotations
 

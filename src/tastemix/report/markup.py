@@ -1,4 +1,4 @@
-"""Tables as HTML: alone, or with the paper's figures and the differences in the same cells."""
+"""Tables as HTML: alone, or with printed figures and the differences in the same cells."""
 
 from __future__ import annotations
 
@@ -8,46 +8,43 @@ from html import escape
 
 from tastemix.report.exhibits import Exhibit, Table
 from tastemix.report.style import KNOWN
-from tastemix.report.tables import aligned_right, best, figure, is_difference, shown, strength
-
-FLOORS = ("RANDOM", "Popular", "Baseline")
-"""What methods are measured against: in the background."""
+from tastemix.report.tables import aligned_right, best, figure, shown, strength
 
 
 @dataclass(frozen=True)
 class Beside:
-    """Ours, the paper's figures of the same rows, and the differences."""
+    """Ours, printed figures of the same rows, and the differences."""
 
     here: Table
-    paper: Table
+    printed: Table
     difference: Table
 
 
 def put_beside(exhibits: Sequence[tuple[str, Exhibit]]) -> list[tuple[str, Exhibit | Beside]]:
-    """Named exhibits, with each run of ours, the paper's and the differences as one."""
+    """Named exhibits, with each run of ours, the printed and the differences as one."""
     found: list[tuple[str, Exhibit | Beside]] = []
     rest = list(exhibits)
     while rest:
         name, first = rest.pop(0)
         match [first, *(exhibit for _, exhibit in rest[:2])]:
-            case [Table() as here, Table() as paper, Table() as apart] if _agree(
-                here, paper, apart
-            ):
-                found.append((name, Beside(here, paper, apart)))
+            case [
+                Table(role="here") as here,
+                Table(role="printed") as printed,
+                Table(role="difference") as apart,
+            ] if _agree(here, printed, apart):
+                found.append((name, Beside(here, printed, apart)))
                 rest = rest[2:]
             case _:
                 found.append((name, first))
     return found
 
 
-def _agree(here: Table, paper: Table, difference: Table) -> bool:
+def _agree(here: Table, printed: Table, difference: Table) -> bool:
+    """Whether the tables have the same rows, and ours all columns of the others."""
     return (
-        here.title.startswith("Here")
-        and paper.title.startswith("The paper")
-        and is_difference(difference)
-        and paper.columns == difference.columns
-        and set(paper.columns) <= set(here.columns)
-        and len({tuple(row[0] for row in table.rows) for table in (here, paper, difference)}) == 1
+        printed.columns == difference.columns
+        and set(printed.columns) <= set(here.columns)
+        and len({tuple(row[0] for row in table.rows) for table in (here, printed, difference)}) == 1
     )
 
 
@@ -63,16 +60,16 @@ def table_html(table: Table, name: str) -> str:
 
 def beside_html(tables: Beside, name: str) -> str:
     """A `<figure>` with one table: under each of our figures the paper's and the difference."""
-    here, paper, difference = tables.here, tables.paper, tables.difference
+    here, other, difference = tables.here, tables.printed, tables.difference
     winners, texts = best(here), shown(here)
-    under_winners, under, apart = best(paper), shown(paper), shown(difference)
+    under_winners, under, apart = best(other), shown(other), shown(difference)
     cells = []
     for row in range(len(here.rows)):
         line = []
         for column, title in enumerate(here.columns):
             cell = _cell(here, row, column, texts, winners)
-            if column and title in paper.columns:
-                place = paper.columns.index(title)
+            if column and title in other.columns:
+                place = other.columns.index(title)
                 printed = escape(under[row][place])
                 if (row, place) in under_winners:
                     printed = f"<b>{printed}</b>"
@@ -84,7 +81,7 @@ def beside_html(tables: Beside, name: str) -> str:
             line.append(cell)
         cells.append(line)
     aside = " – below each figure the paper’s and the difference"
-    notes = [here.note, paper.note, difference.note]
+    notes = [here.note, other.note, difference.note]
     return _framed(name, here.title, _grid(here, cells, name, "beside"), notes, aside)
 
 
@@ -96,7 +93,7 @@ def _cell(
         known = KNOWN.get(texts[row][0])
         dot = f'<i class="dot" style="background:{known.colour}"></i>' if known else ""
         return dot + text
-    if is_difference(table):
+    if table.role == "difference":
         level = strength(figure(table.rows[row][column]), table.digits)
         return f'<span class="d{level}">{text}</span>'
     return f"<b>{text}</b>" if (row, column) in winners else text
@@ -132,7 +129,7 @@ def _heading(table: Table, title: str) -> str:
 
 
 def _row_class(table: Table, row: int) -> str:
-    return ' class="floor"' if str(table.rows[row][0]) in FLOORS else ""
+    return ' class="baseline"' if table.rows[row][0] in table.baselines else ""
 
 
 def _framed(name: str, title: str, grid: str, notes: list[str], aside: str = "") -> str:

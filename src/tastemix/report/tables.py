@@ -17,11 +17,6 @@ Cell = tuple[int, int]
 """A row and a column."""
 
 
-def is_difference(table: Table) -> bool:
-    """Whether its figures are differences, which carry their sign."""
-    return table.title.startswith("Here minus")
-
-
 def shown(table: Table) -> list[list[str]]:
     """Every cell as text, a column's figures with the same decimals."""
     texts = [_column(table, number) for number in range(len(table.columns))]
@@ -30,8 +25,9 @@ def shown(table: Table) -> list[list[str]]:
 
 def _column(table: Table, number: int) -> list[str]:
     cells = [row[number] for row in table.rows]
-    digits = decimals([figure(cell) for cell in cells if _is_float(cell)], table.digits)
-    return [_text(cell, digits, is_difference(table)) for cell in cells]
+    wanted = table.column_digits.get(table.columns[number], table.digits)
+    digits = decimals([figure(cell) for cell in cells if _is_float(cell)], wanted)
+    return [_text(cell, digits, table.role == "difference") for cell in cells]
 
 
 def _text(cell: Any, digits: int, signed: bool) -> str:

@@ -7,6 +7,7 @@ and catalogue (recommendations from all items, instead of the order of the test 
 
 from numpy.typing import ArrayLike
 
+from tastemix.checks import whole
 from tastemix.evaluation.metrics.catalogue import evaluate_catalogue
 from tastemix.evaluation.metrics.classification import (
     accuracy,
@@ -22,7 +23,6 @@ from tastemix.evaluation.metrics.inputs import (
     predicted_from,
     relevant_from,
     scale_of,
-    whole,
 )
 from tastemix.evaluation.metrics.ranking import (
     Ranking,

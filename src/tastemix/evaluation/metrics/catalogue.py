@@ -1,7 +1,7 @@
-"""Recommendations from the whole catalogue, judged by what users turned out to like.
+"""Precision, recall and NDCG at N over the whole catalogue, with coverage and popularity.
 
-Unlike the ranking metrics, which order a user's own test items, this looks at lists drawn from all
-the items the user has not rated in training: what people see when they ask for recommendations.
+The ranking metrics order a user's own test items; here the lists are drawn from all the items that
+the user has not rated in training, as recommendations are.
 """
 
 import math
@@ -70,15 +70,15 @@ def _block(lists: NDArray[Any], catalogue: int, first: int) -> Ints:
     user, position = np.nonzero((offered < -1) | (offered >= catalogue))
     if user.size:
         raise ParameterError(
-            f"recommended[{first + user[0]}, {position[0]}] is {offered[user[0], position[0]]}; "
-            f"items are numbered 0 to {catalogue - 1}, and -1 is none."
+            f"recommended[{first + user[0]}, {position[0]}] is {offered[user[0], position[0]]}: "
+            f"items are numbered 0 to {catalogue - 1}, and -1 is none"
         )
     ordered = np.sort(offered, axis=1)
     user, position = np.nonzero((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0))
     if user.size:
         item = ordered[user[0], position[0]]
         raise ParameterError(
-            f"recommended[{first + user[0]}] holds item {item} twice; give it once."
+            f"recommended[{first + user[0]}] holds item {item} twice: give it once"
         )
     return offered
 
@@ -92,7 +92,7 @@ def _hits(
     again = np.flatnonzero(liked[1:] == liked[:-1])
     if again.size:
         row, item = divmod(int(liked[again[0]]), catalogue)
-        raise ParameterError(f"items holds item {item} twice for user {first + row}; give it once.")
+        raise ParameterError(f"items holds item {item} twice for user {first + row}: give it once")
     if not liked.size:
         return np.zeros(offered.shape, np.bool_)
     sought = np.arange(len(offered))[:, None] * catalogue + offered
@@ -104,16 +104,19 @@ def _refuse_misfits(
     lists: NDArray[Any], pointer: Ints, held: NDArray[Any], count: NDArray[Any]
 ) -> None:
     if not lists.size:
-        raise ParameterError(f"recommended has shape {lists.shape}; it needs users and N >= 1.")
+        raise ParameterError(f"recommended has shape {lists.shape}: it needs users and N >= 1")
     if not count.size:
-        raise ParameterError("counts is empty; give one count per item of the catalogue.")
+        raise ParameterError("counts is empty: give one count per item of the catalogue")
     if len(pointer) != len(lists) + 1:
         raise ParameterError(
-            f"pointers has {len(pointer)} values for {len(lists)} users in recommended; "
-            "give one more than users."
+            f"pointers has {len(pointer)} values for {len(lists)} users in recommended: "
+            "give one more than users"
         )
     if pointer[0] != 0 or pointer[-1] != len(held) or (np.diff(pointer) < 0).any():
-        raise ParameterError(f"pointers must rise from 0 to {len(held)}, the length of items.")
+        raise ParameterError(
+            "pointers does not rise from 0 to the length of items: "
+            f"give {len(lists) + 1} values from 0 to {len(held)}"
+        )
     outside = (held < 0) | (held >= len(count))
     refuse_where(outside, "items", held, f"items are numbered 0 to {len(count) - 1}")
     refuse_where(np.asarray(count < 0), "counts", count, "a count is at least 0")
@@ -125,7 +128,7 @@ def _integers(name: str, values: ArrayLike, dimensions: int) -> NDArray[Any]:
         array = array.astype(np.int64)
     if array.ndim != dimensions or array.dtype.kind not in "iu":
         what = f"a {array.ndim}-d array of {array.dtype}"
-        raise ParameterError(f"{name} is {what}; give a {dimensions}-d array of integers.")
+        raise ParameterError(f"{name} is {what}: give a {dimensions}-d array of integers")
     return array
 
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tastemix.evaluation.metrics.inputs import finite, pairs
+from tastemix.checks import number
+from tastemix.evaluation.metrics.inputs import pairs
 
 
 class Confusion(NamedTuple):
@@ -27,7 +28,10 @@ def confusion(
 ) -> Confusion:
     """Count the pairs by relevant and predicted."""
     a, b = pairs(truth, prediction)
-    wanted, offered = a >= finite("relevant", relevant), b >= finite("predicted", predicted)
+    wanted, offered = (
+        a >= number("relevant", relevant),
+        b >= number("predicted", predicted),
+    )
     hits = int(np.count_nonzero(wanted & offered))
     false_alarms = int(np.count_nonzero(offered)) - hits
     misses = int(np.count_nonzero(wanted)) - hits

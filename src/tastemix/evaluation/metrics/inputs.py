@@ -1,12 +1,12 @@
 """What every metric asks of its arguments: finite numbers, one per test pair, inside the scale."""
 
 import math
-from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tastemix.checks import number
 from tastemix.errors import ParameterError
 
 Floats = NDArray[np.floating[Any]]
@@ -21,11 +21,11 @@ def numbers(name: str, values: ArrayLike) -> Floats:
     """
     array = np.asarray(values)
     if array.ndim != 1:
-        raise ParameterError(f"{name} has {array.ndim} dimensions; give one value per test pair.")
+        raise ParameterError(f"{name} has {array.ndim} dimensions: give one value per test pair")
     if array.dtype.kind not in "biuf":
-        raise ParameterError(f"{name} holds {array.dtype} values; give real numbers.")
+        raise ParameterError(f"{name} holds {array.dtype} values: give real numbers")
     if not array.size:
-        raise ParameterError(f"{name} is empty; a metric needs at least one test pair.")
+        raise ParameterError(f"{name} is empty: a metric needs at least one test pair")
     floats: Floats = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
     refuse_where(~np.isfinite(floats), name, floats, "every value must be a finite number")
     return floats
@@ -42,7 +42,7 @@ def same_length(one: str, a: NDArray[Any], other: str, b: NDArray[Any]) -> None:
     """Refuse two arrays that cannot describe the same pairs."""
     if len(a) != len(b):
         raise ParameterError(
-            f"{one} has {len(a)} values and {other} has {len(b)}; give one per test pair in each."
+            f"{one} has {len(a)} values and {other} has {len(b)}: give one per test pair in each"
         )
 
 
@@ -50,29 +50,7 @@ def refuse_where(bad: NDArray[np.bool_], name: str, array: NDArray[Any], demand:
     """Raise for the first position where `bad` holds; `demand` says what was expected."""
     if bad.any():
         first = int(bad.argmax())
-        raise ParameterError(f"{name}[{first}] is {array[first]}; {demand}.")
-
-
-def finite(name: str, value: float) -> float:
-    """One finite number, as a Python float."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"{name} is {value!r}; give a finite number.") from None
-    if not math.isfinite(number):
-        raise ParameterError(f"{name} is {number}; give a finite number.")
-    return number
-
-
-def whole(name: str, value: int, least: int) -> int:
-    """One integer that is at least `least`."""
-    try:
-        number = index(value)
-    except TypeError:
-        raise ParameterError(f"{name} is {value!r}; give an integer.") from None
-    if number < least:
-        raise ParameterError(f"{name} is {number}; give an integer of at least {least}.")
-    return number
+        raise ParameterError(f"{name}[{first}] is {array[first]}: {demand}")
 
 
 def bounds(scale: Scale) -> Scale:
@@ -80,10 +58,10 @@ def bounds(scale: Scale) -> Scale:
     try:
         low, high = scale
     except (TypeError, ValueError):
-        raise ParameterError(f"scale is {scale!r}; give (lowest, highest).") from None
-    low, high = finite("scale[0]", low), finite("scale[1]", high)
+        raise ParameterError(f"scale is {scale!r}: give (lowest, highest)") from None
+    low, high = number("scale[0]", low), number("scale[1]", high)
     if not low < high or not math.isfinite(high - low):
-        raise ParameterError(f"scale is ({low}, {high}); give a finite range, lowest first.")
+        raise ParameterError(f"scale is ({low}, {high}): give a finite range, lowest first")
     return low, high
 
 
@@ -97,7 +75,7 @@ def scale_of(truth: Floats, scale: Scale | None) -> Scale:
     low, high = float(truth.min()), float(truth.max())
     if low == high:
         raise ParameterError(
-            f"scale is unknown: every truth is {low}; pass scale=(lowest, highest)."
+            f"every truth is {low}, which tells no scale: pass scale=(lowest, highest)"
         )
     return bounds((low, high))
 
@@ -105,10 +83,10 @@ def scale_of(truth: Floats, scale: Scale | None) -> Scale:
 def relevant_from(relevant: float | None, scale: Scale) -> float:
     """The smallest relevant true rating: lowest + 3/4 of the range unless given."""
     low, high = scale
-    return low + 0.75 * (high - low) if relevant is None else finite("relevant", relevant)
+    return low + 0.75 * (high - low) if relevant is None else number("relevant", relevant)
 
 
 def predicted_from(predicted: float | None, scale: Scale) -> float:
     """The smallest prediction that recommends: lowest + 5/8 of the range unless given."""
     low, high = scale
-    return low + 0.625 * (high - low) if predicted is None else finite("predicted", predicted)
+    return low + 0.625 * (high - low) if predicted is None else number("predicted", predicted)

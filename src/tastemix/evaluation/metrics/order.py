@@ -19,9 +19,9 @@ def group_users(user: ArrayLike) -> tuple[NDArray[Any], Ints]:
     """
     users = np.asarray(user)
     if users.ndim != 1:
-        raise ParameterError(f"user has {users.ndim} dimensions; give one id per test pair.")
+        raise ParameterError(f"user has {users.ndim} dimensions: give one id per test pair")
     if not users.size:
-        raise ParameterError("user is empty; a metric needs at least one test pair.")
+        raise ParameterError("user is empty: a metric needs at least one test pair")
     kind = users.dtype.kind
     if kind in "iu":
         low = users.min()
@@ -36,7 +36,7 @@ def group_users(user: ArrayLike) -> tuple[NDArray[Any], Ints]:
     try:
         ids, code = np.unique(users, return_inverse=True)
     except TypeError:
-        raise ParameterError("user mixes ids that do not compare; give one type of id.") from None
+        raise ParameterError("user mixes ids that do not compare: give one type of id") from None
     return ids, code.astype(np.int64, copy=False)
 
 

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tastemix.checks import seed as checked_seed
+from tastemix.checks import whole
 from tastemix.evaluation.metrics.inputs import (
     Floats,
     Scale,
@@ -26,7 +28,6 @@ from tastemix.evaluation.metrics.inputs import (
     relevant_from,
     same_length,
     scale_of,
-    whole,
 )
 from tastemix.evaluation.metrics.order import (
     Ints,
@@ -81,7 +82,7 @@ def rank(
     ids, code = group_users(user)
     same_length("user", code, "truth", a)
     low, high = scale_of(a, scale)
-    seed = whole("seed", seed, 0)
+    seed = checked_seed(seed)
 
     wanted = a >= relevant_from(relevant, (low, high))
     averaged = np.bincount(code[wanted], minlength=len(ids)) > 0

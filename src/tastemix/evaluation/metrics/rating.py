@@ -8,7 +8,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tastemix.evaluation.metrics.inputs import Scale, bounds, finite, pairs
+from tastemix.checks import number
+from tastemix.evaluation.metrics.inputs import Scale, bounds, pairs
 
 
 def mse(truth: ArrayLike, prediction: ArrayLike) -> float:
@@ -39,7 +40,7 @@ def cmae(truth: ArrayLike, prediction: ArrayLike, *, relevant: float, predicted:
     nan when there is no such pair: an error of 0 would read as perfect.
     """
     a, b = pairs(truth, prediction)
-    matters = (a >= finite("relevant", relevant)) | (b >= finite("predicted", predicted))
+    matters = (a >= number("relevant", relevant)) | (b >= number("predicted", predicted))
     return mae(a[matters], b[matters]) if matters.any() else math.nan
 
 
