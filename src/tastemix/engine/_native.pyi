@@ -33,6 +33,18 @@ class Session:
     ) -> tuple[float, int, float]: ...
     def row_grams(self, side: int, /) -> None: ...
 
+class Catalogue:
+    def __init__(self, rows: NDArray[float32], /) -> None: ...
+    def top(
+        self,
+        users: NDArray[float32],
+        user: NDArray[int32],
+        pointers: NDArray[int64],
+        seen: NDArray[int32],
+        allowed: NDArray[uint8] | None,
+        n: int,
+    ) -> NDArray[int32]: ...
+
 def counting_sort(key: NDArray[int32], keys: int, /) -> tuple[NDArray[int64], NDArray[int32]]: ...
 def pair_products(
     users: NDArray[float32],
@@ -41,16 +53,25 @@ def pair_products(
     item: NDArray[int32],
     /,
 ) -> NDArray[float64]: ...
-def top_items(
-    users: NDArray[float32],
+def parts(
+    user: NDArray[float32],
     items: NDArray[float32],
-    user: NDArray[int32],
-    seen_pointers: NDArray[int64],
-    seen: NDArray[int32],
-    allowed: NDArray[uint8],
-    n: int,
+    item: int,
+    rated: NDArray[int32],
+    members: int,
+    tastes: NDArray[int64],
+    shift: float,
+    baseline: bool,
+    examples: int,
     /,
-) -> NDArray[int32]: ...
+) -> tuple[
+    NDArray[int64],
+    NDArray[float64],
+    NDArray[float64],
+    NDArray[float64],
+    NDArray[int32],
+    NDArray[int32],
+]: ...
 def threads() -> int: ...
 def set_threads(n: int, /) -> None: ...
 def available_isas() -> list[str]: ...

@@ -116,7 +116,9 @@ class ANMF:
             ratings, scores, lambda part: trained(half, part, **watched)[0]
         )
         phases = tuple(recipe.phases)
-        return Model.of(self, scores, ratings, phases, tuple(history), ranking, errors)
+        return Model.of(
+            *(self, scores, ratings, phases, tuple(history), ranking, errors), unknown="average"
+        )
 
 
 class _Counter:

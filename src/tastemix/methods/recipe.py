@@ -13,7 +13,8 @@ from tastemix.engine.base import Engine, Held, Pair, Session
 from tastemix.engine.cpu import CpuEngine
 from tastemix.errors import ParameterError
 from tastemix.model.factors import Factors
-from tastemix.model.model import Model
+from tastemix.model.fold_in import takes_average
+from tastemix.model.model import Model, Unknown
 from tastemix.training import loop
 from tastemix.training.early_stop import EarlyStop
 from tastemix.training.loop import OnStep
@@ -55,7 +56,8 @@ def _fit(
     """
     recipe = self.recipe(ratings.scale)
     scores, history = trained(recipe, ratings, start, held_out, patience, on_step, engine)
-    return Model.of(self, scores, ratings, tuple(recipe.phases), tuple(history))
+    unknown: Unknown = "average" if takes_average(recipe.phases) else "mean"
+    return Model.of(self, scores, ratings, tuple(recipe.phases), tuple(history), unknown=unknown)
 
 
 def trained(
