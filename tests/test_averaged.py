@@ -110,9 +110,12 @@ def test_a_taste_of_the_average_is_the_mean_of_the_members_tastes(model: tm.Mode
             for side, at in (([f.users for f in members], 5), ([f.items for f in members], 9))
         )
         assert row["user_weight"] == pytest.approx(np.mean(users))
-        assert row["item_weight"] == pytest.approx(np.mean(items))
+        if sum(users) > 0:
+            assert row["item_weight"] == pytest.approx(np.average(items, weights=users))
         assert row["value"] == pytest.approx(np.mean(np.multiply(users, items)))
-    weight = np.mean([f.items[:, :3] for f in members], axis=0)
+        assert row["value"] == pytest.approx(row["user_weight"] * row["item_weight"], rel=1e-12)
+    counts = np.bincount(RATINGS.by_user.indices, minlength=40)
+    weight = np.mean([f.items[:, :3] for f in members], axis=0) * (counts / (counts + 10))[:, None]
     for row in model.tastes(4).to_pylist():
         assert row["weight"] == pytest.approx(weight[row["item"], row["taste"] - 1], rel=1e-6)
     assert len(model.tastes(4)) == 3 * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 import uuid
 from decimal import Decimal
 from typing import Any
@@ -16,7 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tastemix.data.ids import Ids, encode
+from tastemix.data import ids as ids_module
+from tastemix.data.ids import Ids, encode, single
 from tastemix.errors import IdError
 
 UTC = dt.UTC
@@ -271,3 +273,74 @@ def test_numbers_are_ranks_and_lead_back_to_the_ids(column: list[Any]) -> None:
     assert list(numbers) == [expected.index(value) for value in column]
     assert ids.take(numbers).to_pylist() == column
     assert list(ids.find(column)) == list(numbers)
+
+
+@given(
+    st.one_of(
+        st.tuples(st.lists(st.text(max_size=3), min_size=1), st.lists(st.text(max_size=3))),
+        st.tuples(st.lists(st.integers(-9, 9), min_size=1), st.lists(st.integers(-12, 12))),
+    )
+)
+def test_few_are_found_where_a_sorted_list_has_them(lists: tuple[list[Any], list[Any]]) -> None:
+    known, asked = lists
+    ids, _ = encode(known, "user")
+    order = sorted(set(known))
+    expected = [order.index(value) if value in order else -1 for value in asked]
+    assert list(ids.find(asked)) == expected
+    assert list(ids.find(tuple(asked))) == expected
+    assert [ids.find_one(value) for value in asked] == expected
+    places = np.array([place for place in expected if place >= 0], np.int32)
+    assert ids.take(places).equals(ids.values.take(pa.array(places)))
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.int64()])
+def test_a_slice_of_a_column_is_looked_up_in_its_own_places(kind: pa.DataType) -> None:
+    values = pa.array([str(n) for n in range(100, 120)]).cast(kind).slice(5, 10)
+    ids = Ids(values, "item")
+    for at, value in enumerate(values.to_pylist()):
+        assert ids.find_one(value) == at
+        assert ids.take(np.array([at], np.int32)).to_pylist() == [value]
+    assert ids.find_one(pa.scalar("104").cast(kind).as_py()) == -1
+    assert ids.find_one(pa.scalar("115").cast(kind).as_py()) == -1
+
+
+def test_texts_follow_one_another_as_their_bytes_do() -> None:
+    """A surrogate pair of UTF-16 would come before U+FFFD; in UTF-8 it comes after."""
+    texts = ["", "a", "ab", "é", "\ufffd", "\U0001f600", "z\x00", "z"]
+    ids, _ = encode(texts, "item")
+    assert ids.values.to_pylist() == sorted(texts)
+    assert [ids.find_one(text) for text in sorted(texts)] == list(range(len(texts)))
+    assert ids.find_one("\ud800") == -1  # no text at all
+
+
+def test_a_few_ids_do_not_pass_through_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers, _ = encode(range(1000), "user")
+    texts, _ = encode([f"n{n}" for n in range(1000)], "user")
+
+    def slow(*_: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(ids_module, "encode", slow)
+    assert numbers.number(7) == 7
+    assert list(numbers.find([3, 2000])) == [3, -1]
+    assert list(numbers.find(np.array([3, 5], np.int16))) == [3, 5]
+    assert texts.number("n0") == 0
+    assert list(texts.find(np.array(["n0", "x"]))) == [0, -1]
+
+
+def test_ids_are_pickled_without_what_they_cache() -> None:
+    for column in ([3, 1], ["b", "a"]):
+        ids, _ = encode(column, "user")
+        ids.number(column[0])
+        again = pickle.loads(pickle.dumps(ids))
+        assert again.values.equals(ids.values)
+        assert again.number(column[0]) == 1
+
+
+SINGLE = [1, "a", b"a", 1.5, None, True, np.int64(3), np.str_("a"), dt.date(2020, 1, 1)]
+COLUMNS = [[1], (1,), np.array([1]), pa.array([1]), pd.Series([1]), pl.Series([1]), range(3), {1}]
+
+
+def test_one_id_is_told_from_a_column() -> None:
+    assert all(single(value) for value in [*SINGLE, uuid.UUID(int=3), Decimal(2)])
+    assert not any(single(value) for value in [*COLUMNS, pa.chunked_array([[1]]), np.array(1)])

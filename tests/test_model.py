@@ -1,6 +1,9 @@
 """Predictions by the user's own ids, and the model on disk."""
 
+import dataclasses
 import json
+import pickle
+import tracemalloc
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -92,6 +95,103 @@ def test_pairs_must_match_in_number(model: tm.Model) -> None:
 def test_a_single_id_is_no_list(model: tm.Model) -> None:
     with pytest.raises(IdError, match="put it in a list"):
         model.predict("ann", ["Up"])
+
+
+def test_two_single_ids_are_predicted_as_a_float(model: tm.Model) -> None:
+    for options in ({}, {"clip": False}, {"clip": False, "fallback": None}):
+        for user, item in (("ann", "Jaws"), ("zoe", "Up"), ("zoe", "Brazil")):
+            found = model.predict(user, item, **options)
+            assert type(found) is float
+            np.testing.assert_equal(found, model.predict([user], [item], **options)[0])
+    numbers = tm.RNMF(1, steps=3).fit(tm.Ratings.from_arrays([1, 2], [1, 3], [4, 5]))
+    assert (
+        numbers.predict(1, 3)
+        == numbers.predict(np.int64(1), np.int8(3))
+        == numbers.predict([1], [3])[0]
+    )
+    with pytest.raises(IdError, match="the user ids are strings, but 1 was asked for"):
+        model.predict(1, "Up")
+    with pytest.raises(IdError, match="the item ids are strings, but 1 was asked for"):
+        model.predict("ann", 1)
+
+
+def test_a_single_pair_has_a_single_error() -> None:
+    fitted = tm.ANMF(2, members=2, steps=3).fit(RATINGS)
+    found = fitted.predict("ann", "Jaws", return_std=True)
+    assert [type(part) for part in found] == [float, float]
+    np.testing.assert_array_equal(
+        found, np.ravel(fitted.predict(["ann"], ["Jaws"], return_std=True))
+    )
+
+
+def test_the_model_says_what_an_unknown_id_is_predicted_by(model: tm.Model, tmp_path) -> None:
+    assert model.unknown == "mean"
+    average = dataclasses.replace(model, unknown="average")
+    users, items = (f.astype(float) for f in (model.factors.users, model.factors.items))
+    found = average.predict(["zoe", "ann", "zoe", "bob"], ["Up", "x", "x", "Up"], clip=False)
+    expected = [
+        users.mean(axis=0) @ items[3],
+        users[0] @ items.mean(axis=0),
+        users.mean(axis=0) @ items.mean(axis=0),
+        users[1] @ items[3],
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    average.save(tmp_path)
+    assert tm.load(tmp_path).unknown == "average"
+    assert tm.ANMF(2, members=2, steps=2).fit(RATINGS).unknown == "average"
+
+
+@pytest.mark.parametrize(("centre", "unknown"), [("average", "average"), ("zero", "mean")])
+def test_an_older_file_says_it_by_its_phases(centre: str, unknown: str, tmp_path) -> None:
+    objective = tm.Objective(l2=1.0, centre=centre)
+    tm.ANLS(2, [tm.Phase(objective, 2)]).fit(RATINGS).save(tmp_path)
+    index = json.loads((tmp_path / "model.json").read_text())
+    assert index.pop("unknown") == unknown
+    (tmp_path / "model.json").write_text(json.dumps(index))
+    assert tm.load(tmp_path).unknown == unknown
+
+
+def test_an_unknown_id_costs_no_copy_of_the_factors() -> None:
+    rng = np.random.default_rng(0)
+    factors = tm.Factors(rng.random((200_000, 20), np.float32), rng.random((50, 20), np.float32))
+    user, item = np.array([-1, 5, -1], np.int32), np.array([7, -1, -1], np.int32)
+    assert len(factors.averages) == 2  # once per model
+    tracemalloc.start()
+    factors.pairs_or_average(user, item)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < factors.users.nbytes / 100
+
+
+def test_the_average_of_many_rows_is_theirs() -> None:
+    """A float32 sum of so many stops growing as it should."""
+    factors = tm.Factors(np.full((3_000_000, 1), 0.7, np.float32), np.ones((1, 1), np.float32))
+    found = factors.pairs_or_average(np.array([-1], np.int32), np.array([0], np.int32))
+    assert found == pytest.approx([np.float32(0.7)], rel=1e-9)
+
+
+def test_many_pairs_with_unknown_ids_are_their_own_averages() -> None:
+    """More of them than are widened at a time."""
+    rng = np.random.default_rng(0)
+    factors = tm.Factors(rng.random((30, 9), np.float32), rng.random((20, 9), np.float32), 1.5)
+    user, item = (rng.integers(-1, n, 100_000).astype(np.int32) for n in (30, 20))
+    user[:60_000] = -1
+    rows = [
+        np.vstack([side, side.mean(axis=0, dtype=float)]).astype(float)
+        for side in (factors.users, factors.items)
+    ]
+    expected = (rows[0] @ rows[1].T)[user, item] + 1.5
+    np.testing.assert_allclose(factors.pairs_or_average(user, item), expected, rtol=1e-12)
+
+
+def test_a_used_model_can_be_pickled(model: tm.Model) -> None:
+    model.recommend("ann")
+    model.similar("Up")
+    model.similar_users("ann")
+    model.explain("ann", "Up")
+    again = pickle.loads(pickle.dumps(model))
+    assert again.recommend("ann").equals(model.recommend("ann"))
+    assert again.similar("Up").equals(model.similar("Up"))
 
 
 def test_an_unknown_fallback_is_refused(model: tm.Model) -> None:

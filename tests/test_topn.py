@@ -1,5 +1,7 @@
 """The best unseen items, against a full sort of every user's scores."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -63,8 +65,93 @@ def test_the_best_of_any_scores_are_a_full_sort(
 
 
 @pytest.mark.parametrize("scores", [factors(9, 3), tm.Random().fit(RATINGS).scores])
-def test_only_the_users_asked_for_in_their_order(scores) -> None:
-    some, allowed = np.array([7, 2, 2], np.int32), np.ones(37, np.uint8)
-    everyone = scores.best(EVERYONE, RATINGS.by_user, allowed, 4)
-    np.testing.assert_array_equal(scores.best(some, RATINGS.by_user, allowed, 4), everyone[some])
-    assert scores.best(some[:0], RATINGS.by_user, allowed, 4).shape == (0, 4)
+@pytest.mark.parametrize("some", [[7, 2, 2], [3], [4, 5, 6], [24, 0], []])
+def test_only_the_users_asked_for_in_their_order(scores, some: list[int]) -> None:
+    users = np.array(some, np.int32)
+    everyone = scores.best(EVERYONE, RATINGS.by_user, None, 4)
+    seen = topn.chosen(RATINGS.by_user, users)
+    np.testing.assert_array_equal(scores.best(users, seen, None, 4), everyone[users])
+
+
+@pytest.mark.parametrize("instructions", ISAS)
+@pytest.mark.parametrize("items", [1, 16, 17, 129, 300])
+def test_one_user_gets_the_bits_that_many_get(items: int, instructions: str) -> None:
+    """Four users are scored side by side, one alone by more items at a time."""
+    rng = np.random.default_rng(items)
+    users, rows = (rng.random((n, 11), np.float32) - 0.3 for n in (9, items))
+    users[:, 0], rows[:, 0] = 1e7, rng.integers(0, 2, items)  # so that rounding decides
+    none = Half(np.zeros(10, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+    with isa(instructions):
+        scores = tm.Factors(users, rows)
+        together = scores.best(np.arange(9, dtype=np.int32), none, None, 5)
+        for user in range(9):
+            asked = np.array([user], np.int32)
+            alone = scores.best(asked, topn.chosen(none, asked), None, 5)
+            np.testing.assert_array_equal(alone[0], together[user])
+
+
+def test_a_catalogue_outlives_a_change_of_instructions() -> None:
+    scores = factors(50, 7)
+    found = []
+    for instructions in ISAS:
+        with isa(instructions):
+            found.append(scores.best(EVERYONE, RATINGS.by_user, None, 5))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
+
+
+def test_several_threads_may_ask_at_the_same_time() -> None:
+    rng = np.random.default_rng(0)
+    scores = tm.Factors(rng.random((25, 8), np.float32), rng.random((37, 8), np.float32))
+    right = scores.best(EVERYONE, RATINGS.by_user, None, 5)
+
+    def ask(user: int) -> np.ndarray:
+        users = np.array([user], np.int32)
+        return scores.best(users, topn.chosen(RATINGS.by_user, users), None, 5)[0]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(ask, [user % 25 for user in range(4000)]))
+    np.testing.assert_array_equal(found, [right[user % 25] for user in range(4000)])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"user": np.array([25], np.int32)},
+        {"user": np.array([-1], np.int32)},
+        {"pointers": np.array([0, 4], np.int64)},
+        {"pointers": np.array([2, 1], np.int64)},
+        {"pointers": np.array([-1, 1], np.int64)},
+        {"pointers": np.array([0], np.int64)},
+        {"seen": np.array([0, 37, 1], np.int32)},
+        {"seen": np.array([0, -1, 1], np.int32)},
+        {"allowed": np.ones(36, np.uint8)},
+        {"users": np.ones((25, 4), np.float32)},
+        {"n": 0},
+    ],
+    ids=str,
+)
+def test_what_would_read_outside_is_refused(change: dict) -> None:
+    scores = factors(9, 3)
+    right = {
+        "users": scores.users,
+        "user": np.array([3], np.int32),
+        "pointers": np.array([0, 3], np.int64),
+        "seen": np.array([0, 2, 1], np.int32),
+        "allowed": np.ones(37, np.uint8),
+        "n": 5,
+    }
+    assert scores.catalogue.top(**right).shape == (1, 5)
+    with pytest.raises((ValueError, IndexError)):
+        scores.catalogue.top(**{**right, **change})
+
+
+def test_other_users_share_the_catalogue() -> None:
+    scores, rng = factors(9, 3), np.random.default_rng(0)
+    others = rng.random((4, 3), np.float32)
+    folded = scores.for_users(others)
+    assert folded.catalogue is scores.catalogue
+    none = Half(np.zeros(5, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+    some = np.arange(4, dtype=np.int32)
+    fresh = tm.Factors(others, scores.items, scores.shift)
+    np.testing.assert_array_equal(folded.best(some, none, None, 6), fresh.best(some, none, None, 6))

@@ -1,10 +1,14 @@
 """Recommendations, explanations, tastes, neighbours, newcomers and updates."""
 
+import dataclasses
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import tastemix as tm
+from tastemix.engine import Held
 from tastemix.engine.objective import Objective
 from tastemix.errors import IdError, ParameterError
 from tastemix.training.phase import Phase
@@ -109,6 +113,13 @@ def test_the_parts_of_an_explanation_add_up(method) -> None:
 def test_an_explanation_tells_weights_and_the_items_behind_a_taste(model: tm.Model) -> None:
     rows = model.explain("u05", "i10").to_pylist()
     assert [row["value"] for row in rows] == sorted((row["value"] for row in rows), reverse=True)
+    assert model.explain("u05", "i10").schema == pa.schema(
+        [
+            ("part", pa.string()),
+            *((name, pa.float64()) for name in ("user_weight", "item_weight", "value")),
+            ("because", pa.list_(pa.string())),
+        ]
+    )
     for row in rows:
         taste = int(row["part"].removeprefix("taste ")) - 1
         assert row["value"] == row["user_weight"] * row["item_weight"]
@@ -140,19 +151,123 @@ def test_tastes_list_the_items_that_weigh_most() -> None:
     counts = np.bincount(RATINGS.by_user.indices, minlength=len(RATINGS.items))
     shrunk = fitted.factors.items[:, 1] * counts / (counts + 10)
     best = np.argsort(-shrunk, kind="stable")[:4]
-    found = [row["item"] for row in table if row["taste"] == 2]
-    assert found == [RATINGS.items[i] for i in best]
+    found = [row for row in table if row["taste"] == 2]
+    assert [row["item"] for row in found] == [RATINGS.items[i] for i in best]
+    assert [row["weight"] for row in found] == pytest.approx(shrunk[best])
+    for taste in (1, 2, 3):
+        shown = [row["weight"] for row in table if row["taste"] == taste]
+        assert shown == sorted(shown, reverse=True)
 
 
-def test_similar_is_the_cosine_of_the_weights(model: tm.Model) -> None:
-    table = model.similar("i10", 3).to_pylist()
-    rows = model.factors.items.astype(float)
-    at = RATINGS.items.number("i10")
+def members(tastes: int = 3, seed: int = 0) -> tm.Factors:
+    """The mean of four products with offsets, whose weights are often zero."""
+    rng, held = np.random.default_rng(seed), Held(users=(tastes + 1,), items=(tastes,))
+
+    def side(rows: int, ones: int) -> np.ndarray:
+        made = rng.random((rows, tastes + 2), np.float32) * rng.integers(0, 2, (rows, tastes + 2))
+        made[:, ones] = 1
+        return made.astype(np.float32)
+
+    shapes = (len(RATINGS.users), tastes + 1), (len(RATINGS.items), tastes)
+    return tm.Factors.mean(
+        [tm.Factors(side(*shapes[0]), side(*shapes[1]), -0.5, held) for _ in range(4)]
+    )
+
+
+def explained(factors: tm.Factors, user: int, item: int, tastes: int) -> list[dict]:
+    """An explanation, loop by loop."""
+    split = factors.split()
+    rated = RATINGS.by_user.row(user)[0].tolist()
+    rows = []
+    for taste in range(tastes):
+        w = [float(f.users[user, taste]) for f in split]
+        h = [float(f.items[item, taste]) for f in split]
+        weight = {i: sum(f.users[user, taste] * f.items[i, taste] for f in split) for i in rated}
+        best = sorted((i for i in rated if weight[i] > 0), key=lambda i: -weight[i])[:3]
+        rows.append(
+            {
+                "part": f"taste {taste + 1}",
+                "user_weight": np.mean(w),
+                "value": np.mean(np.multiply(w, h)),
+                "because": [RATINGS.items[i] for i in best],
+            }
+        )
+    rows.sort(key=lambda row: -row["value"])
+    offsets = np.mean([f.users[user, tastes] + f.items[item, tastes + 1] for f in split])
+    return [{"part": "baseline", "value": offsets - 0.5, "because": []}, *rows]
+
+
+def test_an_explanation_of_an_average_is_that_of_its_members(model: tm.Model) -> None:
+    averaged = dataclasses.replace(model, scores=members())
+    for user, item in ((5, 10), (0, 0), (20, 3), (38, 23)):
+        found = averaged.explain(RATINGS.users[user], RATINGS.items[item]).to_pylist()
+        expected = explained(members(), user, item, 3)
+        assert [row["part"] for row in found] == [row["part"] for row in expected]
+        assert [row["because"] for row in found] == [row["because"] for row in expected]
+        assert found[0]["user_weight"] is found[0]["item_weight"] is None
+        assert found[0]["value"] == pytest.approx(expected[0]["value"], rel=1e-6)
+        for name in ("user_weight", "value"):
+            wanted = [row[name] for row in expected[1:]]
+            assert [row[name] for row in found[1:]] == pytest.approx(wanted, rel=1e-6)
+        for row in found[1:]:
+            assert row["user_weight"] * row["item_weight"] == pytest.approx(row["value"], rel=1e-12)
+            assert row["item_weight"] >= 0
+
+
+def test_someone_without_ratings_is_explained_without_examples() -> None:
+    fitted = tm.RNMF(3, steps=5).fit(NUMBERS)
+    rows = fitted.explain(3, 0).to_pylist()  # user 3 rated nothing
+    assert len(rows) == 3
+    assert [row["because"] for row in rows] == [[], [], []]
+
+
+def shrunk_cosine(rows: np.ndarray, at: int, counts: np.ndarray) -> np.ndarray:
+    rows = rows.astype(float)
     cosine = rows @ rows[at] / (np.linalg.norm(rows, axis=1) * np.linalg.norm(rows[at]))
-    best = [i for i in np.argsort(-cosine) if i != at][:3]
-    assert [row["item"] for row in table] == [RATINGS.items[i] for i in best]
-    assert table[0]["similarity"] == pytest.approx(cosine[best[0]], rel=1e-5)
-    assert len(model.similar_users("u05", 7)) == 7
+    return cosine * counts / (counts + 10)
+
+
+def test_similar_is_the_cosine_of_the_weights_shrunk(model: tm.Model) -> None:
+    for ask, side, what, name in (
+        (model.similar, RATINGS.by_item, "item", "i10"),
+        (model.similar_users, RATINGS.by_user, "user", "u05"),
+    ):
+        ids = model.items.ids if what == "item" else model.users.ids
+        rows = model.factors.items if what == "item" else model.factors.users
+        table, at = ask(name, 30).to_pylist(), ids.number(name)
+        expected = shrunk_cosine(rows, at, side.counts)
+        best = [i for i in np.argsort(-expected, kind="stable") if i != at][:30]
+        assert [row[what] for row in table] == [ids[i] for i in best]
+        shown = [row["similarity"] for row in table]
+        np.testing.assert_allclose(shown, expected[best], rtol=1e-6)
+        assert shown == sorted(shown, reverse=True)
+
+
+def test_similar_of_an_average_compares_all_members(model: tm.Model) -> None:
+    averaged = dataclasses.replace(model, scores=members())
+    tastes = np.hstack([f.items[:, :3] for f in members().split()])
+    expected = shrunk_cosine(tastes, 10, RATINGS.by_item.counts)
+    expected[10] = -1
+    name = RATINGS.items[10]
+    found = averaged.similar(name, 4)["item"].to_pylist()
+    assert found == [RATINGS.items[i] for i in np.argsort(-expected)[:4]]
+
+
+def test_what_has_no_tastes_is_like_nothing() -> None:
+    with pytest.raises(ParameterError, match="has no tastes"):
+        tm.Baseline().fit(RATINGS).similar("i10")
+
+
+def test_what_few_rated_is_not_shown_as_similar(data: Path) -> None:
+    """Beside the 200 most rated films of MovieLens 1M 29 % had one to three ratings."""
+    ratings = tm.read(data / "ml-1m.parquet", scale=(1, 5))
+    fitted = tm.fit(ratings)
+    counts = fitted.items.count
+    often = fitted.items.ids.take(np.argsort(-counts)[:200].astype(np.int32)).to_pylist()
+    shown = [item for film in often for item in fitted.similar(film, 10)["item"].to_pylist()]
+    few = counts[fitted.items.ids.find(shown)] <= 3
+    assert len(few) == 2000
+    assert few.mean() < 0.01
 
 
 @pytest.mark.parametrize("method", [tm.PR(4), tm.RNMF(4), tm.MIXR(4, steps=60), OFFSETS])
@@ -241,10 +356,9 @@ def test_update_goes_on_with_the_last_phase_that_ran() -> None:
 
 def test_similar_looks_at_tastes_not_at_offsets() -> None:
     fitted = OFFSETS.fit(RATINGS)
-    rows = fitted.factors.items[:, :3].astype(float)
-    at = RATINGS.items.number("i10")
-    cosine = rows @ rows[at] / (np.linalg.norm(rows, axis=1) * np.linalg.norm(rows[at]))
-    best = max((i for i in range(len(rows)) if i != at), key=lambda i: cosine[i])
+    rows, at = fitted.factors.items[:, :3], RATINGS.items.number("i10")
+    similarity = shrunk_cosine(rows, at, RATINGS.by_item.counts)
+    best = max((i for i in range(len(rows)) if i != at), key=lambda i: similarity[i])
     assert fitted.similar("i10", 1)["item"].to_pylist() == [RATINGS.items[best]]
 
 
@@ -252,6 +366,25 @@ def test_seen_of_one_user_may_be_a_mapping_too(model: tm.Model) -> None:
     top = model.recommend("u05", 100, seen=[])["item"].to_pylist()
     found = model.recommend("u05", 100, seen={"u05": top[:2]})["item"].to_pylist()
     assert found == top[2:]
+
+
+def test_a_compressed_model_says_what_it_is() -> None:
+    large = tm.ANMF(2, members=3, steps=3).fit(RATINGS)
+    small = large.compress(4)
+    assert small.method == "Compressed"
+    assert small.parameters == {"rank": 4, "of": repr(tm.ANMF(2, members=3, steps=3))}
+    assert repr(small).startswith("Model(Compressed(rank=4, of='ANMF(rank=2, members=3,")
+    assert "Compressed" not in repr(large)
+
+
+def test_a_call_for_one_user_looks_at_that_user_alone(model: tm.Model) -> None:
+    """Another user's list may hold anything: it is not read."""
+    half = RATINGS.by_user
+    spoilt = half.indices.copy()
+    spoilt[half.pointers[6] :] = 10**6
+    ratings = dataclasses.replace(RATINGS, by_user=dataclasses.replace(half, indices=spoilt))
+    other = dataclasses.replace(model, ratings=ratings)
+    assert other.recommend("u05").equals(model.recommend("u05"))
 
 
 def test_more_items_than_there_are_may_be_asked_for(model: tm.Model) -> None:

@@ -39,13 +39,18 @@ class Half:
         return self.indices[here], self.values[here]
 
 
-def both_halves(
-    user: Indices, item: Indices, values: Values, shape: tuple[int, int]
-) -> tuple[Half, Half]:
-    """By user and by item, of entries that are ordered by (user, item)."""
-    users, items = shape
+def compressed(user: Indices, item: Indices, values: Values, users: int) -> Half:
+    """Entries that are ordered by (user, item), by user."""
     pointers = np.searchsorted(user, np.arange(users + 1, dtype=np.int32)).astype(np.int64)
-    return Half(pointers, item, values), Half(*_transpose(pointers, item, values, items))
+    return Half(pointers, item, values)
+
+
+def transposed(half: Half, columns: int) -> Half:
+    """The same entries along the other side."""
+    other = Half(*_transpose(half.pointers, half.indices, half.values, columns))
+    for part in vars(other).values():
+        part.flags.writeable = False
+    return other
 
 
 def sorted_by_pair(

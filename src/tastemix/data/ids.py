@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tastemix.data import lookup
 from tastemix.errors import IdError
 
 Indices = NDArray[np.int32]
@@ -23,7 +25,7 @@ _MISSING = ("NoneType", "NAType", "NaTType")
 # Arrow cannot filter views.
 _UNVIEWED = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 _HASHED_AT_ONCE = 2**16
-_MANY = 1000
+_MANY, _FEW = 1000, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +56,19 @@ class Ids:
             return self.values[number].to_pylist()
         return self.values[int(number)].as_py()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"values": self.values, "what": self.what}  # What is cached cannot be pickled.
+
     def take(self, numbers: Indices) -> pa.Array:
         """The ids of these numbers."""
+        if self._sorted is not None and len(numbers) <= _FEW:
+            return self._sorted.take(numbers)
         return self.values.take(pa.array(numbers))
 
     def find(self, ids: Any) -> Indices:
         """The number of each id, −1 for one that is not among them."""
+        if self._sorted is not None and (few := _few(ids, self._sorted.kind)) is not None:
+            return np.array([self._sorted.find(value) for value in few], np.int32)
         asked, position = encode(ids, self.what)
         if len(asked) == 0 or len(self) == 0:
             return np.full(len(position), -1, np.int32)
@@ -70,9 +79,15 @@ class Ids:
             )
         return self._find_distinct(asked.values)[position]
 
+    def find_one(self, value: Any) -> int:
+        """The number of one id, −1 if it is not among them."""
+        if self._sorted is not None and type(value) is self._sorted.kind:
+            return self._sorted.find(value)
+        return int(self.find([value])[0])
+
     def number(self, value: Any) -> int:
         """The number of one id, which must be known."""
-        found = int(self.find([value])[0])
+        found = self.find_one(value)
         if found < 0:
             raise IdError(
                 f"{self.what} {value!r} is not in the ratings: "
@@ -84,6 +99,10 @@ class Ids:
         """The ids spelled out, to be hashed: the same bytes however Arrow holds them."""
         for start in range(0, len(self), _HASHED_AT_ONCE):
             yield repr(self.values.slice(start, _HASHED_AT_ONCE).to_pylist()).encode()
+
+    @cached_property
+    def _sorted(self) -> lookup.Lookup | None:
+        return lookup.of(self.values)
 
     def _find_distinct(self, asked: pa.Array) -> Indices:
         if len(asked) > _MANY:
@@ -97,6 +116,21 @@ class Ids:
     def _bisect(self, value: Any) -> int:
         at = bisect_left(self.values, value, key=lambda known: known.as_py())
         return at if at < len(self) and self[at] == value else -1
+
+
+def single(ids: Any) -> bool:
+    """Whether this is one id, not a column of them."""
+    column = ("__iter__", "__arrow_c_stream__", "__arrow_array__", "__array__")
+    return isinstance(ids, str | bytes | np.generic) or not any(hasattr(ids, n) for n in column)
+
+
+def _few(ids: Any, kind: type) -> list[Any] | tuple[Any, ...] | None:
+    """The ids one by one, where they are few and all of this very type."""
+    if isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iuU":
+        ids = ids.tolist() if len(ids) <= _FEW else None
+    if type(ids) not in (list, tuple) or len(ids) > _FEW or any(type(v) is not kind for v in ids):
+        return None
+    return ids  # type: ignore[no-any-return]
 
 
 def encode(column: Any, what: str) -> tuple[Ids, Indices]:

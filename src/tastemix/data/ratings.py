@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tastemix.data import entries
 from tastemix.data.entries import Duplicates, Scale
-from tastemix.data.halves import Half, Pointers, Side, both_halves
+from tastemix.data.halves import Half, Pointers, Side, compressed, transposed
 from tastemix.data.ids import Ids, Indices, encode
 from tastemix.data.reading import Times, Values, as_times, as_values, columns_of, load
 from tastemix.errors import DataError, IdError, ParameterError
@@ -31,7 +31,6 @@ class Ratings:
     users: Ids
     items: Ids
     by_user: Half
-    by_item: Half
     scale: Scale
     timestamp: Times | None = None
     source_row: Pointers | None = None
@@ -63,6 +62,11 @@ class Ratings:
     def shift(self) -> float:
         """What the solvers subtract: the low end of a scale that starts below zero."""
         return min(self.scale[0], 0.0)
+
+    @cached_property
+    def by_item(self) -> Half:
+        """The ratings of every item, made when they are first asked for."""
+        return transposed(self.by_user, len(self.items))
 
     def half(self, side: Side) -> Half:
         """`by_user` for "users", `by_item` for "items"."""
@@ -338,11 +342,11 @@ def _build(
     dated: bool,
 ) -> Ratings:
     """Ratings of entries that are ordered by (user, item), sealed."""
-    by_user, by_item = both_halves(user, item, values, (len(users), len(items)))
-    for part in (*vars(by_user).values(), *vars(by_item).values(), timestamp, source_row):
+    by_user = compressed(user, item, values, len(users))
+    for part in (*vars(by_user).values(), timestamp, source_row):
         if part is not None:
             part.flags.writeable = False
-    return Ratings(users, items, by_user, by_item, scale, timestamp, source_row, dated)
+    return Ratings(users, items, by_user, scale, timestamp, source_row, dated)
 
 
 def _checked(side: Side) -> Side:

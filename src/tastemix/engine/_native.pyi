@@ -49,6 +49,18 @@ class Choices:
     def put(self, mean: NDArray[float64], z: NDArray[float32], /) -> None: ...
     def penalty(self) -> float: ...
 
+class Catalogue:
+    def __init__(self, rows: NDArray[float32], /) -> None: ...
+    def top(
+        self,
+        users: NDArray[float32],
+        user: NDArray[int32],
+        pointers: NDArray[int64],
+        seen: NDArray[int32],
+        allowed: NDArray[uint8] | None,
+        n: int,
+    ) -> NDArray[int32]: ...
+
 def row_errors(
     half: Half, moving: Rows, fixed: Rows, shift: float, low: float, high: float, /
 ) -> NDArray[float64]: ...
@@ -59,16 +71,25 @@ def pair_products(
     item: NDArray[int32],
     /,
 ) -> NDArray[float64]: ...
-def top_items(
-    users: NDArray[float32],
+def parts(
+    user: NDArray[float32],
     items: NDArray[float32],
-    user: NDArray[int32],
-    seen_pointers: NDArray[int64],
-    seen: NDArray[int32],
-    allowed: NDArray[uint8],
-    n: int,
+    item: int,
+    rated: NDArray[int32],
+    members: int,
+    tastes: NDArray[int64],
+    shift: float,
+    baseline: bool,
+    examples: int,
     /,
-) -> NDArray[int32]: ...
+) -> tuple[
+    NDArray[int64],
+    NDArray[float64],
+    NDArray[float64],
+    NDArray[float64],
+    NDArray[int32],
+    NDArray[int32],
+]: ...
 def threads() -> int: ...
 def set_threads(n: int, /) -> None: ...
 def available_isas() -> list[str]: ...

@@ -1,5 +1,5 @@
 """Products of factors on this machine, for whoever has factors and no session."""
 
-from tastemix.engine._native import pair_products, top_items
+from tastemix.engine._native import Catalogue, pair_products, parts
 
-__all__ = ["pair_products", "top_items"]
+__all__ = ["Catalogue", "pair_products", "parts"]

@@ -127,7 +127,9 @@ class ANMF:
                 lambda seen: _Fits(seen, ratings.shift, watch).one(trial)[0],
             )
         phases = tuple(recipe.phases)
-        return Model.of(self, scores, ratings, phases, tuple(history), ranking, errors)
+        return Model.of(
+            *(self, scores, ratings, phases, tuple(history), ranking, errors), unknown="average"
+        )
 
 
 @dataclass(frozen=True)

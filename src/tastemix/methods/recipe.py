@@ -25,7 +25,8 @@ from tastemix.engine.base import (
 )
 from tastemix.errors import ParameterError
 from tastemix.model.factors import Factors
-from tastemix.model.model import Model
+from tastemix.model.fold_in import takes_average
+from tastemix.model.model import Model, Unknown
 from tastemix.training import loop
 from tastemix.training.early_stop import EarlyStop, part_of
 from tastemix.training.loop import OnStep, Step
@@ -106,7 +107,8 @@ def fit_recipe(
         session = placed.open(first, held)
         history = trained(session, recipe, part, patience, on_step)
         factors = Factors.of(session, ratings.shift, held)
-    return Model.of(self, factors, ratings, tuple(recipe.phases), tuple(history))
+    unknown: Unknown = "average" if takes_average(recipe.phases) else "mean"
+    return Model.of(self, factors, ratings, tuple(recipe.phases), tuple(history), unknown=unknown)
 
 
 @contextmanager

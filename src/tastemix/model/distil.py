@@ -47,10 +47,8 @@ def _predicted(factors: Factors, ratings: Ratings, rank: int) -> Ratings:
     user, item = (part.astype(np.int32) for part in np.divmod(np.union1d(rated, others), items))
     values = factors.pairs(user, item)
     low, high = ratings.scale
-    return Ratings.over(
-        *(ratings.users, ratings.items, ratings.users.take(user), ratings.items.take(item)),
-        *(values, None, (min(low, float(values.min())), max(high, float(values.max())))),
-    )
+    ends = min(low, float(values.min())), max(high, float(values.max()))
+    return Ratings.from_numbers(ratings.users, ratings.items, user, item, values, ends)
 
 
 def _start(factors: Factors, rank: int) -> tuple[Pair, Held]:

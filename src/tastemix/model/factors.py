@@ -47,7 +47,8 @@ class Scores(Protocol):
     def best(self, user: Indices, seen: Half, allowed: Allowed, n: int) -> Indices:
         """(users, n) items with the highest predictions, of those allowed (by item) and not seen.
 
-        The best first, equal ones by number, −1 where there are no more.
+        seen: a row for each of these users, in their order. The best come first, equal ones by
+        number, and −1 where there are no more.
         """
         ...
 
@@ -109,9 +110,8 @@ class Factors:
         return self.users if side == "users" else self.items
 
     def average(self, side: Side) -> Matrix:
-        """The average row of one side."""
-        mean: Matrix = self.side(side).mean(axis=0, dtype=np.float64).astype(np.float32)
-        return mean
+        """The average row of one side, as a row."""
+        return self.averages[SIDES.index(side)].astype(np.float32)
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields, without what is made from them when it is asked for."""
@@ -140,15 +140,43 @@ class Factors:
 
     def pairs_or_average(self, user: Indices, item: Indices) -> Floats:
         """As `pairs`; −1 is the average row of its side."""
-        if (user >= 0).all() and (item >= 0).all():
+        new_user, new_item = user < 0, item < 0
+        if not (new_user.any() or new_item.any()):
             return self.pairs(user, item)
-        users = np.vstack([self.users, self.average("users")])
-        items = np.vstack([self.items, self.average("items")])
-        rows = [
-            np.where(number < 0, len(factor) - 1, number).astype(np.int32)
-            for number, factor in ((user, users), (item, items))
-        ]
-        return replace(self, users=users, items=items).pairs(rows[0], rows[1])
+        average, usual = self.averages
+        products = np.full(len(user), average @ usual)
+        for new, rows, numbers, other in (
+            (new_user & ~new_item, self.items, item, average),
+            (new_item & ~new_user, self.users, user, usual),
+        ):
+            products[new] = _with_row(rows, numbers[new], other)
+        result = products / self.members + self.shift
+        known = ~(new_user | new_item)
+        result[known] = self.pairs(user[known], item[known])
+        return result
+
+    @cached_property
+    def averages(self) -> tuple[Floats, Floats]:
+        """The average row of the users and of the items."""
+        return self.users.mean(axis=0, dtype=np.float64), self.items.mean(axis=0, dtype=np.float64)
+
+    @cached_property
+    def tastes(self) -> NDArray[np.int64]:
+        """(tastes, members): the coordinates of each taste; the others are offsets."""
+        offsets = [*self.held.users, *self.held.items]
+        return np.setdiff1d(np.arange(self.rank), offsets).reshape(self.members, -1).T
+
+    @cached_property
+    def catalogue(self) -> scoring.Catalogue:
+        """The items, packed to be searched for the best."""
+        return scoring.Catalogue(self.items)
+
+    def for_users(self, rows: Matrix) -> Factors:
+        """The same items for other users; the catalogue is not packed again."""
+        other = replace(self, users=rows)
+        other.__dict__["catalogue"] = self.catalogue
+        other.__dict__["averages"] = self.averages
+        return other
 
     def block(self, user: Indices) -> NDArray[Any]:
         """See Scores.block."""
@@ -157,9 +185,7 @@ class Factors:
 
     def best(self, user: Indices, seen: Half, allowed: Allowed, n: int) -> Indices:
         """See Scores.best."""
-        return scoring.top_items(
-            self.users, self.items, user, seen.pointers, seen.indices, allowed, n
-        )
+        return self.catalogue.top(self.users, user, seen.pointers, seen.indices, allowed, n)
 
     def largest(self, at_once: int = 4_000_000) -> float:
         """The largest prediction over all pairs, a block of users at a time."""
@@ -196,3 +222,16 @@ class Population:
                 values = half.values[begin:end].astype(np.float64)
                 mean[rated] = np.add.reduceat(values, half.pointers[rated] - begin) / counts[rated]
         return Population(ids, mean, counts)
+
+    def mean_of(self, numbers: Indices) -> Floats:
+        """The mean of each one's ratings; NaN where there are none, and for −1."""
+        means = self.mean[np.maximum(numbers, 0)]
+        means[numbers < 0] = np.nan
+        return means
+
+
+def _with_row(rows: Matrix, numbers: Indices, other: Floats) -> Floats:
+    """The product of each of these rows with another one, some rows at a time."""
+    at_once = max(1, AT_ONCE // max(1, rows.shape[1]))
+    parts = [rows[numbers[at : at + at_once]] @ other for at in range(0, len(numbers), at_once)]
+    return np.concatenate([np.empty(0), *parts])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -89,25 +90,34 @@ def given(ratings: Mapping[Any, float], known: Ids, scale: Scale) -> Ratings:
     what, other = known.what, "user" if known.what == "item" else "item"
     if not isinstance(ratings, Mapping) or not ratings:
         raise ParameterError(f"give the ratings as {{{what}: rating}}, at least one")
-    ids = list(ratings)
-    for value, number in zip(ids, known.find(ids), strict=True):
-        if number < 0:
-            raise IdError(
-                f"{what} {value!r} is not in the model: leave it out of the ratings to fold in"
-            )
-    new = Ids(pa.array([NEW]), other)
-    columns: dict[str, Any] = {what: (known, ids), other: (new, [NEW] * len(ids))}
-    (users, user), (items, item) = columns["user"], columns["item"]
-    return Ratings.over(users, items, user, item, list(ratings.values()), None, scale)
+    numbers = np.array([known.find_one(value) for value in ratings], np.int32)
+    if (numbers < 0).any():
+        missing = list(ratings)[int(np.argmax(numbers < 0))]
+        raise IdError(
+            f"{what} {missing!r} is not in the model: leave it out of the ratings to fold in"
+        )
+    here = np.zeros(len(numbers), np.int32)
+    ids, order = _new_ids(other), np.argsort(numbers)
+    values = list(ratings.values())
+    if what == "user":
+        return Ratings.from_numbers(known, ids, numbers, here, values, scale)
+    return Ratings.from_numbers(
+        ids, known, here, numbers[order], [values[at] for at in order], scale
+    )
 
 
-def folded(head: Head, half: Half, side: Side, engine: Engine | str | None = None) -> Head:
-    """The head with the rows of `half` in place of this side's, member by member."""
-    members = []
-    for part in head.factors.parts:
-        changed: dict[str, Any] = {side: rows(half, part, side, head.phases, engine)}
-        members.append(dataclasses.replace(part, **changed))
-    return dataclasses.replace(head, factors=Factors.mean(members))
+@cache
+def _new_ids(what: str) -> Ids:
+    return Ids(pa.array([NEW]), what)
+
+
+def folded(head: Head, half: Half, side: Side, engine: Engine | str | None = None) -> Factors:
+    """The head's factors with the rows of `half` in place of this side's, member by member."""
+    parts = head.factors.parts
+    new = np.hstack([rows(half, part, side, head.phases, engine) for part in parts])
+    if side == "users":
+        return head.factors.for_users(new)
+    return dataclasses.replace(head.factors, items=new)
 
 
 def updated(
@@ -129,26 +139,52 @@ def updated(
 
 
 def joined(older: Ratings, newer: Ratings) -> Ratings:
-    """All ratings of both, on the older scale; a pair that is in both has its newer rating."""
-    ids = []
-    for old, new in ((older.users, newer.users), (older.items, newer.items)):
-        unknown = new.values.filter(pa.array(old.find(new.values) < 0))
-        try:
-            every = pa.concat_arrays([old.values, unknown.cast(old.values.type)])
-        except pa.ArrowException:
-            raise IdError(
-                f"the {old.what} ids are of type {old.values.type}, the new ones of type "
-                f"{new.values.type}: convert them to the same"
-            ) from None
-        ids.append(Ids.known(every.take(pc.sort_indices(every)), old.what))
-    tables = [ratings.to_table() for ratings in (older, newer)]
-    both_timed = all("timestamp" in table.column_names for table in tables)
-    columns = ["user", "item", "rating", *(["timestamp"] if both_timed else [])]
-    parts = [table.select(columns).cast(tables[0].select(columns).schema) for table in tables]
-    table = pa.concat_tables(parts)
-    when = table["timestamp"] if both_timed else None
-    user, item, rating = (table[name] for name in columns[:3])
-    return Ratings.over(ids[0], ids[1], user, item, rating, when, older.scale, duplicates="last")
+    """All ratings of both, on the older scale; a pair that is in both has its newer rating.
+
+    Where only the older ones have timestamps, the newer ones are taken to be of the latest time.
+    """
+    if newer.timestamp is not None and older.timestamp is None:
+        newer = dataclasses.replace(newer, timestamp=None, source_row=None)
+    ids, numbers = [], []
+    for side in SIDES:
+        old, new = older.ids(side), newer.ids(side)
+        both = _both(old, new)
+        ids.append(both)
+        places = both.find(old.values), both.find(new.values)
+        rows = [
+            part.by_user.rows if side == "users" else part.by_user.indices
+            for part in (older, newer)
+        ]
+        numbers.append(np.concatenate([at[row] for at, row in zip(places, rows, strict=True)]))
+    when = older.timestamp
+    if when is not None:
+        latest = np.full(len(newer), when.max(initial=0), np.int64)
+        when = np.concatenate([when, latest if newer.timestamp is None else newer.timestamp])
+    values = np.concatenate([older.by_user.values, newer.by_user.values])
+    return Ratings.from_numbers(
+        ids[0],
+        ids[1],
+        numbers[0],
+        numbers[1],
+        values,
+        older.scale,
+        when,
+        duplicates="last",
+        dated=older.dated,
+    )
+
+
+def _both(old: Ids, new: Ids) -> Ids:
+    """The ids of both, in order."""
+    unknown = new.values.filter(pa.array(old.find(new.values) < 0))
+    try:
+        every = pa.concat_arrays([old.values, unknown.cast(old.values.type)])
+    except pa.ArrowException:
+        raise IdError(
+            f"the {old.what} ids are of type {old.values.type}, the new ones of type "
+            f"{new.values.type}: convert them to the same"
+        ) from None
+    return Ids.known(every.take(pc.sort_indices(every)), old.what)
 
 
 def last_phase(phases: Sequence[Phase]) -> Phase:

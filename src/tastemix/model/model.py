@@ -6,25 +6,28 @@ import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
 
-from tastemix.data.ids import Indices
-from tastemix.data.ratings import Half, Ratings, Scale
-from tastemix.engine import engine_of
-from tastemix.engine.base import Engine, Side
+from tastemix.data.ids import Indices, single
+from tastemix.data.ratings import Half, Ratings, Scale, as_ratings
+from tastemix.engine.base import Engine
 from tastemix.errors import DataError, ParameterError
-from tastemix.model import distil, explain, fold_in, topn
+from tastemix.model import changes, explain, fold_in, topn
 from tastemix.model.factors import Factors, Floats, Head, Population, Scores
-from tastemix.model.fold_in import NEW
+from tastemix.model.person import NewItem, Person
+from tastemix.model.similar import Directions
 from tastemix.model.uncertainty import Noise, placed_on
 from tastemix.training.loop import Step
 from tastemix.training.phase import Phase
 
 NOTHING_TO_LEARN = "there are no ratings to learn from: this part of the table is empty"
 Fallback = Literal["mean"] | None
+Unknown = Literal["mean", "average"]
+Id = str | int
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,8 @@ class Model:
     ranking: Head | None = field(default=None, repr=False)
     """What `recommend` orders by, where that is not the prediction."""
     noise: Noise | None = field(default=None, repr=False)
+    unknown: Unknown = "mean"
+    """What an id that was never rated is predicted by: means, or the average row of its side."""
 
     @staticmethod
     def of(
@@ -56,6 +61,7 @@ class Model:
         history: tuple[Step, ...] = (),
         ranking: Head | None = None,
         noise: Noise | None = None,
+        unknown: Unknown = "mean",
     ) -> Model:
         """The model a method (a dataclass) made of ratings."""
         if len(ratings) == 0:
@@ -73,14 +79,23 @@ class Model:
             ratings=ratings,
             ranking=ranking,
             noise=noise,
+            unknown=unknown,
         )
 
     def __repr__(self) -> str:
-        options = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return (
-            f"Model({self.method}({options}), {len(self.users.ids):,} users, "
-            f"{len(self.items.ids):,} items)"
+            f"Model({self.made_by}, {len(self.users.ids):,} users, {len(self.items.ids):,} items)"
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is cached cannot be pickled.
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+
+    @property
+    def made_by(self) -> str:
+        """The method with its parameters, as Python spells them."""
+        options = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{self.method}({options})"
 
     @property
     def factors(self) -> Factors:
@@ -88,6 +103,11 @@ class Model:
         if not isinstance(self.scores, Factors):
             raise ParameterError(f"a {self.method} model has no factors: fit another method")
         return self.scores
+
+    @overload
+    def predict(
+        self, users: Id, items: Id, *, clip: bool = ..., fallback: Fallback = ...
+    ) -> float: ...
 
     @overload
     def predict(
@@ -113,22 +133,23 @@ class Model:
         clip: bool = True,
         fallback: Fallback = "mean",
         return_std: bool = False,
-    ) -> Floats | tuple[Floats, Floats]:
+    ) -> Any:
         """The predicted rating of each (user, item) pair, by the ids of the training ratings.
 
-        Predictions are clipped to the scale. An id that was never rated in training falls back to
-        the other id's mean, or to the mean of all ratings; where the penalty pulls towards the
-        average row, it is taken for an average one. With `clip=False, fallback=None` it is
-        the raw product, NaN where an id is unknown. With `return_std=True` it is (prediction,
-        standard deviation): how far the rating itself may be from it, the rater's moods included.
+        Of two single ids it is a float. Predictions are clipped to the scale. An id that was never
+        rated in training falls back to the other id's mean, or to the mean of all ratings; where
+        the penalty pulls towards the average row (`unknown`), it is taken for an average one. With
+        `clip=False, fallback=None` it is the raw product, NaN where an id is unknown. With
+        `return_std=True` it is (prediction, standard deviation): how far the rating itself may be
+        from it, the rater's moods included.
         """
-        user, item = self.users.ids.find(users), self.items.ids.find(items)
-        if len(user) != len(item):
-            raise ParameterError(
-                f"there are {len(user):,} users but {len(item):,} items: pass one item per user"
-            )
+        one = single(users) and single(items)
+        user, item = self._numbers(users, items, one)
         predicted = self.predict_numbers(user, item, clip=clip, fallback=fallback)
-        return (predicted, self._std(user, item)) if return_std else predicted
+        if not return_std:
+            return float(predicted[0]) if one else predicted
+        std = self._std(user, item)
+        return (float(predicted[0]), float(std[0])) if one else (predicted, std)
 
     @property
     def ordering(self) -> Scores:
@@ -141,20 +162,15 @@ class Model:
         """As `predict`, by dense numbers (−1: unknown)."""
         if fallback not in ("mean", None):
             raise ParameterError(f"fallback is {fallback!r}: choose 'mean' or None")
-        if fallback == "mean" and fold_in.takes_average(self.phases):
+        if fallback == "mean" and self.unknown == "average":
             result = self.factors.pairs_or_average(user, item)
-            return result.clip(*self.scale) if clip else result
-        unknown = (user < 0) | (item < 0)
-        known_user, known_item = np.maximum(user, 0), np.maximum(item, 0)
-        result = self.scores.pairs(known_user, known_item)
-        result[unknown] = np.nan
-        if fallback == "mean":
-            user_mean = np.where(user < 0, np.nan, self.users.mean[known_user])
-            item_mean = np.where(item < 0, np.nan, self.items.mean[known_item])
-            instead = np.where(np.isnan(item_mean), user_mean, item_mean)
-            cold = np.isnan(user_mean) | np.isnan(item_mean)
-            result = np.where(cold, np.where(np.isnan(instead), self.mean, instead), result)
-        return result.clip(*self.scale) if clip else result
+        else:
+            result = self.scores.pairs(np.maximum(user, 0), np.maximum(item, 0))
+            if fallback == "mean":
+                result = self._or_means(result, user, item)
+            else:
+                result[(user < 0) | (item < 0)] = np.nan
+        return np.minimum(np.maximum(result, self.scale[0]), self.scale[1]) if clip else result
 
     def recommend(
         self,
@@ -177,16 +193,17 @@ class Model:
         """
         if n < 1:
             raise ParameterError(f"n is {n}: ask for 1 item or more")
-        many = isinstance(user, list | tuple | np.ndarray | pa.Array | pa.ChunkedArray) or (
-            hasattr(user, "__arrow_c_stream__") or hasattr(user, "to_numpy")
-        )
-        asked = self._known_users(user if many else [user])
-        allowed = topn.allowed_items(self.items.ids, allow, deny)
-        best = self.ordering.best(asked, self._seen(asked, seen), allowed, min(n, len(allowed)))
+        many = not single(user)
+        asked = self._known_users(user) if many else _array(self.users.ids.number(user))
+        allowed, most = topn.allowed_items(self.items.ids, allow, deny), min(n, len(self.items.ids))
+        best = self.ordering.best(asked, self._seen(asked, seen), allowed, most)
         there = best >= 0
         users, items = np.repeat(asked, there.sum(axis=1)), best[there]
-        table = {"item": self.items.ids.take(items), "score": self.ordering.pairs(users, items)}
-        return pa.table({"user": self.users.ids.take(users), **table} if many else table)
+        columns = [self.items.ids.take(items), pa.array(self.ordering.pairs(users, items))]
+        names = ["item", "score"]
+        if many:
+            columns, names = [self.users.ids.take(users), *columns], ["user", *names]
+        return pa.Table.from_arrays(columns, names=names)
 
     def explain(
         self, user: Any, item: Any, *, of: Literal["rating", "score"] = "rating"
@@ -207,93 +224,70 @@ class Model:
         return explain.parts(factors, u, i, rated, self.items.ids)
 
     def tastes(self, n: int = 8) -> pa.Table:
-        """The n items that weigh most in every taste: taste (from 1), item, weight."""
+        """The n items that weigh most in every taste: taste (from 1), item, weight.
+
+        A weight is shrunk by ratings / (ratings + 10): what few rated is easily extreme.
+        """
         return explain.top_of_tastes(self.factors, self.items.count, self.items.ids, n)
 
     def similar(self, item: Any, n: int = 5) -> pa.Table:
-        """The n items with the most similar mix of tastes: item and similarity (cosine)."""
-        rows = self.factors.items[:, explain.tastes_of(self.factors)]
-        best, cosine = explain.neighbours(rows, self.items.ids.number(item), n)
-        return pa.table({"item": self.items.ids.take(best), "similarity": cosine})
+        """The n items with the most similar mix of tastes: item and similarity.
+
+        That is the cosine between the tastes, times ratings / (ratings + 10) of the item found.
+        """
+        number = self.items.ids.number(item)
+        return self.item_directions.like(self.factors.items[number], n, number)
 
     def similar_users(self, user: Any, n: int = 5) -> pa.Table:
-        """The n users with the most similar mix of tastes: user and similarity (cosine)."""
-        rows = self.factors.users[:, explain.tastes_of(self.factors)]
-        best, cosine = explain.neighbours(rows, self.users.ids.number(user), n)
-        return pa.table({"user": self.users.ids.take(best), "similarity": cosine})
+        """The n users with the most similar mix of tastes: user and similarity, as `similar`."""
+        number = self.users.ids.number(user)
+        return self.user_directions.like(self.factors.users[number], n, number)
+
+    @cached_property
+    def item_directions(self) -> Directions:
+        """The tastes of the items, packed to be compared."""
+        return Directions(self.factors.items, self.factors, self.items)
+
+    @cached_property
+    def user_directions(self) -> Directions:
+        """The tastes of the users, packed to be compared."""
+        return Directions(self.factors.users, self.factors, self.users)
 
     def fold_in(
         self, ratings: Mapping[Any, float], *, engine: Engine | str | None = None
     ) -> Person:
         """A new person from a few ratings {item: rating}, without retraining."""
         given = fold_in.given(ratings, self.items.ids, self.scale)
-        return Person(self._folded(given, "users", engine))
+        return Person(changes.folded(self, given, "users", engine))
 
     def fold_in_item(
         self, ratings: Mapping[Any, float], *, engine: Engine | str | None = None
     ) -> NewItem:
         """A new item from a few ratings {user: rating}, without retraining."""
         given = fold_in.given(ratings, self.users.ids, self.scale)
-        return NewItem(self, self._folded(given, "items", engine))
+        return NewItem(self, changes.folded(self, given, "items", engine))
 
     def update(
-        self, ratings: Ratings, *, steps: int = 5, engine: Engine | str | None = None
+        self,
+        ratings: Any,
+        *,
+        steps: int = 5,
+        engine: Engine | str | None = None,
+        **reading: Any,
     ) -> Model:
         """The model of the training ratings and these, from a few steps of its last phase.
 
         A pair rated before takes the new rating. New users and items start as the average one.
         """
-        if self.ratings is None:
-            raise ParameterError("this model came without its ratings: it cannot be updated")
-        if not self.phases:
-            raise ParameterError(f"a {self.method} model was not made by steps: fit it anew")
-        both = fold_in.joined(self.ratings, ratings)
-        users = self.users.ids.find(both.users.values)
-        items = self.items.ids.find(both.items.values)
-        placed, ranking = engine_of(engine).place(both), self.ranking
-        where = placed, both.shift, users, items, steps
-        head, done = fold_in.updated(Head(self.factors, self.phases), *where)
-        if ranking is not None:
-            ranking, _ = fold_in.updated(ranking, *where)
-        placed.close()
-        history = [
-            dataclasses.replace(step, number=len(self.history) + at, phase=len(self.phases) - 1)
-            for at, step in enumerate(done, 1)
-        ]
-        noise = self.noise
-        if noise is not None:
-            noise = noise.rows("users", users).rows("items", items)
-        return dataclasses.replace(
-            self,
-            scores=head.factors,
-            users=Population.of(both.users, both.by_user),
-            items=Population.of(both.items, both.by_item),
-            mean=float(both.by_user.values.mean(dtype=np.float64)),
-            history=(*self.history, *history),
-            ratings=both,
-            ranking=ranking,
-            noise=noise,
-        )
+        return changes.updated(self, as_ratings(ratings, **reading), steps, engine)
 
     def compress(self, rank: int | None = None) -> Model:
         """One small factorisation that predicts nearly as this average of several does.
 
         rank: its number of tastes, by default one and a half times that of a member. What
-        `recommend` orders by becomes the first of its members.
+        `recommend` orders by becomes the first of its members. Its method is `Compressed`.
         """
-        if self.ratings is None:
-            raise ParameterError("this model came without its ratings: it cannot be compressed")
-        if self.factors.members == 1:
-            raise ParameterError(
-                "this model is no average of several: there is nothing to compress"
-            )
-        if rank is None:
-            rank = len(explain.tastes_of(self.factors)) * 3 // (2 * self.factors.members)
-        ranking = self.ranking
-        if ranking is not None:
-            ranking = dataclasses.replace(ranking, factors=ranking.factors.parts[0])
-        scores = distil.compressed(self.factors, self.ratings, rank)
-        return dataclasses.replace(self, scores=scores, ranking=ranking)
+        return changes.compressed(self, rank)
 
     def save(self, path: str | os.PathLike[str], *, ratings: bool = True) -> None:
         """Write the model as a folder of open files, over an older one if there is one.
@@ -310,6 +304,25 @@ class Model:
         place = placed_on(self.predict_numbers(user, item), self.scale)
         return self.noise.std(user, item, (self.users.count, self.items.count), place)
 
+    def _numbers(self, users: Any, items: Any, one: bool) -> tuple[Indices, Indices]:
+        if one:
+            return _array(self.users.ids.find_one(users)), _array(self.items.ids.find_one(items))
+        user, item = self.users.ids.find(users), self.items.ids.find(items)
+        if len(user) != len(item):
+            raise ParameterError(
+                f"there are {len(user):,} users but {len(item):,} items: pass one item per user"
+            )
+        return user, item
+
+    def _or_means(self, result: Floats, user: Indices, item: Indices) -> Floats:
+        """The result, or a mean where one of the two was never rated: the other's, or of all."""
+        user_mean, item_mean = self.users.mean_of(user), self.items.mean_of(item)
+        cold = np.isnan(user_mean) | np.isnan(item_mean)
+        if cold.any():
+            instead = np.where(np.isnan(item_mean), user_mean, item_mean)[cold]
+            result[cold] = np.where(np.isnan(instead), self.mean, instead)
+        return result
+
     def _known_users(self, users: Any) -> Indices:
         numbers = self.users.ids.find(users)
         if (numbers < 0).any():
@@ -317,74 +330,16 @@ class Model:
         return numbers
 
     def _seen(self, asked: Indices, seen: Any) -> Half:
-        """What each user is not shown, by number."""
+        """What each user asked for is not shown."""
         if seen is None:
             if self.ratings is None:
                 raise ParameterError(
                     "this model came without its ratings, so it does not know what was seen: pass "
                     "seen= with the items to leave out, or seen=[]"
                 )
-            return self.ratings.by_user
+            return topn.chosen(self.ratings.by_user, asked)
         return topn.left_out(self.users.ids, self.items.ids, asked, seen)
 
-    def _folded(self, given: Ratings, side: Side, engine: Engine | str | None) -> Model:
-        """The model with the rows of `given` in place of this side's, the other side fixed."""
-        half = given.half(side)
-        head = fold_in.folded(Head(self.factors, self.phases), half, side, engine)
-        ranking = None if self.ranking is None else fold_in.folded(self.ranking, half, side, engine)
-        new = np.full(len(given.ids(side)), -1, np.int32)
-        changed: dict[str, Any] = {side: Population.of(given.ids(side), half)}
-        changed["noise"] = None if self.noise is None else self.noise.rows(side, new)
-        return dataclasses.replace(
-            self, scores=head.factors, ratings=given, history=(), ranking=ranking, **changed
-        )
 
-
-@dataclass(frozen=True, eq=False)
-class Person:
-    """Someone who was folded in."""
-
-    model: Model
-    """A model of this one person."""
-
-    @property
-    def weights(self) -> Floats:
-        """How much of each taste there is."""
-        return np.asarray(self.model.factors.users[0], np.float64)
-
-    def predict(self, items: Any, **options: Any) -> Any:
-        """As Model.predict, for this person and these items."""
-        return self.model.predict([NEW] * len(items), items, **options)
-
-    def recommend(self, n: int = 10, **options: Any) -> pa.Table:
-        """As Model.recommend, for this person; what they rated is left out."""
-        return self.model.recommend(NEW, n, **options)
-
-    def explain(self, item: Any, **options: Any) -> pa.Table:
-        """As Model.explain, for this person."""
-        return self.model.explain(NEW, item, **options)
-
-
-@dataclass(frozen=True, eq=False)
-class NewItem:
-    """An item that was folded in."""
-
-    origin: Model
-    model: Model
-    """A model of this one item."""
-
-    @property
-    def weights(self) -> Floats:
-        """How much of each taste it has."""
-        return np.asarray(self.model.factors.items[0], np.float64)
-
-    def predict(self, users: Any, **options: Any) -> Any:
-        """As Model.predict, for this item."""
-        return self.model.predict(users, [NEW] * len(users), **options)
-
-    def similar(self, n: int = 5) -> pa.Table:
-        """The n known items with the most similar mix of tastes: item and similarity (cosine)."""
-        tastes = explain.tastes_of(self.origin.factors)
-        rows = np.vstack([self.origin.factors.items, self.model.factors.items])[:, tastes]
-        best, cosine = explain.neighbours(rows, len(rows) - 1, n)
-        return pa.table({"item": self.origin.items.ids.take(best), "similarity": cosine})
+def _array(number: int) -> Indices:
+    return np.array([number], np.int32)

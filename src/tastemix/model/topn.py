@@ -15,7 +15,10 @@ from tastemix.errors import ParameterError
 AT_ONCE = 4_000_000
 """Scores held at a time, which bounds the working memory."""
 
-Allowed = NDArray[np.uint8]
+Allowed = NDArray[np.uint8] | None
+"""By item, 1 where it may be shown; None: all may."""
+
+_NO_VALUES = np.empty(0, np.float32)
 
 
 def best_items(
@@ -23,17 +26,20 @@ def best_items(
 ) -> Indices:
     """(users, n) item numbers, best first, of those allowed and not seen; −1 for no more.
 
-    block gives the scores of some users for every item. Equal scores go to the lower number.
+    block gives the scores of some users for every item; seen has a row for each of the users.
+    Equal scores go to the lower number.
     """
-    items = len(allowed)
     best = np.full((len(user), n), -1, np.int32)
-    rows = max(1, AT_ONCE // items)
+    items = block(user[:1]).shape[1]
+    rows = max(1, AT_ONCE // max(1, items))
     for first in range(0, len(user), rows):
         some = user[first : first + rows]
         scores = np.array(block(some), np.float32)
-        here, counts = _entries(seen, some)
-        scores[np.repeat(np.arange(len(some)), counts), here] = -np.inf
-        scores[:, allowed == 0] = -np.inf
+        here = seen.pointers[first : first + len(some) + 1]
+        row = np.repeat(np.arange(len(some)), np.diff(here))
+        scores[row, seen.indices[here[0] : here[-1]]] = -np.inf
+        if allowed is not None:
+            scores[:, allowed == 0] = -np.inf
         best[first : first + rows, : min(n, items)] = _top(scores, min(n, items))
     return best
 
@@ -45,29 +51,32 @@ def _top(scores: NDArray[np.float32], n: int) -> NDArray[Any]:
     return np.where(np.isneginf(found), -1, order)
 
 
-def _entries(half: Half, rows: Indices) -> tuple[Indices, Any]:
-    """The indices of these rows end to end, and how many each has."""
-    counts = half.counts[rows]
-    offset = np.repeat(half.pointers[rows] - (np.cumsum(counts) - counts), counts)
-    return half.indices[np.arange(counts.sum()) + offset], counts
+def chosen(half: Half, rows: Indices) -> Half:
+    """These rows of a half, without their values; rows that follow one another are not copied."""
+    if len(rows) and (len(rows) == 1 or (np.diff(rows) == 1).all()):
+        return Half(half.pointers[rows[0] : rows[-1] + 2], half.indices, _NO_VALUES)
+    begin, end = half.pointers[rows], half.pointers[rows + 1]
+    pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(end - begin)])
+    parts = [half.indices[first:last] for first, last in zip(begin, end, strict=True)]
+    return Half(pointers, np.concatenate([np.empty(0, np.int32), *parts]), _NO_VALUES)
 
 
 def left_out(users: Ids, items: Ids, asked: Indices, seen: Any) -> Half:
-    """The items that users are not shown, by number: the same for all asked, or a mapping."""
-    if not isinstance(seen, Mapping):
-        seen = dict.fromkeys(users.take(asked).to_pylist(), seen)
-    pointers = np.zeros(len(users) + 1, np.int64)
-    numbers = {users.number(user): _known(items, listed) for user, listed in seen.items()}
-    for number, listed in numbers.items():
-        pointers[number + 1] = len(listed)
-    np.cumsum(pointers, out=pointers)
-    ordered = [numbers[number] for number in sorted(numbers)]
-    indices = np.concatenate([np.empty(0, np.int32), *ordered]).astype(np.int32)
-    return Half(pointers, indices, np.zeros(len(indices), np.float32))
+    """The items that each user asked for is not shown: the same for all, or by a mapping."""
+    if isinstance(seen, Mapping):
+        listed = {users.number(user): _known(items, some) for user, some in seen.items()}
+        rows = [listed.get(number, np.empty(0, np.int32)) for number in asked.tolist()]
+    else:
+        rows = [_known(items, seen)] * len(asked)
+    pointers = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in rows], out=pointers[1:])
+    return Half(pointers, np.concatenate([np.empty(0, np.int32), *rows]), _NO_VALUES)
 
 
 def allowed_items(items: Ids, allow: Any, deny: Any) -> Allowed:
     """Which items may be shown: all or only those of `allow`, without those of `deny`."""
+    if allow is None and deny is None:
+        return None
     allowed = np.full(len(items), allow is None, np.uint8)
     if allow is not None:
         allowed[_known(items, allow)] = 1

@@ -16,7 +16,8 @@ from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine.base import Held, Matrix
 from tastemix.errors import ModelFileError, ParameterError, TastemixError
 from tastemix.model.factors import Factors, Head, Population
-from tastemix.model.model import Model
+from tastemix.model.fold_in import takes_average
+from tastemix.model.model import Model, Unknown
 from tastemix.model.uncertainty import COEFFICIENTS, Noise
 from tastemix.persistence import folder
 from tastemix.persistence.record import record
@@ -63,6 +64,8 @@ class About:
     fingerprint: str | None
     """Of the ratings, where they are saved too."""
     made_with: dict[str, str]
+    unknown: Unknown | None
+    """None: saved by a release that told it by the phases."""
 
 
 def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) -> None:
@@ -97,6 +100,7 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
         uuids=tuple(what for what, kind in kinds.items() if _is_uuid(kind)),
         fingerprint=None if kept is None else kept.fingerprint,
         made_with=_versions(),
+        unknown=model.unknown,
     )
     index = {**dataclasses.asdict(about), "held": about.held._asdict()}
     if about.ranking is not None:
@@ -109,7 +113,8 @@ def load(path: str | os.PathLike[str]) -> Model:
     tables, index = folder.read(path, ("users", "items", "ratings"))
     fields = {field.name for field in dataclasses.fields(About)}
     try:
-        about = record(About, {name: index[name] for name in index if name in fields})
+        told = {name: index[name] for name in index if name in fields}
+        about = record(About, {"unknown": None, **told})
         model = _model(tables, about)
         _check(model)
     except TastemixError as error:
@@ -134,6 +139,7 @@ def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
     if about.noise is not None:
         shares = (_column(tables[f"{what}s"], "noise", pa.float64()) for what in get_args(What))
         noise = Noise(about.noise, *(share.to_numpy() for share in shares))
+    by_phases: Unknown = "average" if takes_average(about.phases) else "mean"
     return Model(
         scores=Factors(vectors[0], vectors[1], about.shift, about.held, about.members),
         users=users,
@@ -147,6 +153,7 @@ def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
         ratings=_read_ratings(tables, users.ids, items.ids, about),
         ranking=ranking,
         noise=noise,
+        unknown=about.unknown or by_phases,
     )
 
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "bind_catalogue.hpp"
 #include "choices.hpp"
 #include "isa.hpp"
 #include "mover.hpp"
@@ -212,27 +213,6 @@ auto bound_pair_products(Matrix users, Matrix items, Line<int32_t> user, Line<in
     return nb::ndarray<nb::numpy, double, nb::ndim<1>>(out.data, {user.size()}, out.owner);
 }
 
-auto bound_top_items(Matrix users, Matrix items, Line<int32_t> user, Line<int64_t> seen_pointers,
-                     Line<int32_t> seen, Line<uint8_t> allowed, int n) {
-    if (users.shape(1) != items.shape(1) || allowed.size() != items.shape(0) || n < 1 ||
-        seen_pointers.size() != users.shape(0) + 1 || seen_pointers.data()[0] != 0 ||
-        std::size_t(seen_pointers.data()[users.shape(0)]) != seen.size())
-        throw std::invalid_argument("shapes");
-    for (std::size_t row = 0; row < users.shape(0); row++)
-        if (seen_pointers.data()[row] > seen_pointers.data()[row + 1]) throw std::invalid_argument("pointers");
-    check_ids(user, users.shape(0));
-    check_ids(seen, items.shape(0));
-    Fresh<int32_t> best(user.size() * std::size_t(n));
-    TopItems top{users.data(), nullptr, int64_t(items.shape(0)), int(users.shape(1)), user.data(),
-                 seen_pointers.data(), seen.data(), allowed.data(), n, best.data};
-    {
-        nb::gil_scoped_release release;
-        top_items(top, items.data(), int64_t(user.size()), interrupted);
-    }
-    if (PyErr_Occurred()) throw nb::python_error();
-    return nb::ndarray<nb::numpy, int32_t, nb::ndim<2>>(best.data, {user.size(), std::size_t(n)}, best.owner);
-}
-
 }  // namespace
 }  // namespace tastemix
 
@@ -268,7 +248,7 @@ NB_MODULE(_native, m) {
         .def_prop_ro("centres", [](BoundChoices& c) -> Rows& { return c.choices.centres; });
     m.def("row_errors", bound_row_errors);
     m.def("pair_products", bound_pair_products);
-    m.def("top_items", bound_top_items);
+    bind_catalogue(m);
     m.def("threads", threads);
     m.def("set_threads", set_threads);
     m.def("available_isas", available_isas);

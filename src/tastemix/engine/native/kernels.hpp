@@ -65,8 +65,8 @@ struct TopItems {           // the best items of some users
     int rank;
     const int32_t* user;    // the rows asked for
     const int64_t* seen_pointers;
-    const int32_t* seen;    // items left out, by row of `users`
-    const uint8_t* allowed; // by item
+    const int32_t* seen;    // items left out, by position in `user`
+    const uint8_t* allowed; // by item, or null
     int n;
     int32_t* best;          // n a user, the best first, −1 where there are no more
 };
@@ -81,7 +81,8 @@ struct Kernels {
     // out (width × width, all of it) = Σ y_j y_jᵀ over `count` rows, those of `indices` or, where
     // that is null, the first ones.
     void (*gram)(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch);
-    // `score` has room for users_at_once × n floats, `excluded` is users_at_once × items zeros and is left so.
+    // The users of positions begin to end. `score` has room for n floats a user, `excluded` is zeros for
+    // every item and user and is left so; users_at_once users, or as many as there are.
     void (*top_items)(const TopItems&, int64_t begin, int64_t end, float* score, uint8_t* excluded);
 };
 

@@ -360,61 +360,7 @@ void descend(const HalfStep& h, int64_t begin, int64_t end, float threshold, flo
     *out = {decrease, updates, largest<L>(top)[0]};
 }
 
-// Put an item where it belongs in a list that is sorted by score; of equals the earlier one leads.
-INLINE void insert(float* score, int32_t* item, int n, float new_score, int32_t new_item) {
-    int at = n - 1;
-    for (; at > 0 && score[at - 1] < new_score; at--) {
-        score[at] = score[at - 1];
-        item[at] = item[at - 1];
-    }
-    score[at] = new_score;
-    item[at] = new_item;
-}
-
-// Scores of `lanes` items by `users_at_once` users in registers; only those above a user's n-th best
-// so far are looked at one by one. Items come in order, so equal scores go to the lower number.
-template <int L>
-void top_items(const TopItems& t, int64_t begin, int64_t end, float* score, uint8_t* excluded) {
-    constexpr int U = users_at_once;
-    for (int64_t first = begin; first < end; first += U) {
-        const int users = int(end - first < U ? end - first : U);
-        const float* w[U];
-        for (int u = 0; u < U; u++) {
-            const int64_t row = t.user[first + (u < users ? u : 0)];
-            w[u] = t.users + row * t.rank;
-            if (u >= users) continue;
-            for (int64_t j = t.seen_pointers[row]; j < t.seen_pointers[row + 1]; j++)
-                excluded[u * t.items + t.seen[j]] = 1;
-            for (int i = 0; i < t.n; i++) {
-                score[u * t.n + i] = -__builtin_inff();
-                t.best[(first + u) * t.n + i] = -1;
-            }
-        }
-        for (int64_t item = 0; item < t.items; item += L) {
-            const float* panel = t.panels + item * t.rank;
-            Vec<L> sum[U] = {};
-            for (int r = 0; r < t.rank; r++) {
-                const Vec<L> h = load<L>(panel + r * L);
-#pragma GCC unroll 4
-                for (int u = 0; u < U; u++) sum[u] += all<L>(w[u][r]) * h;
-            }
-            for (int u = 0; u < users; u++) {
-                float* scores = score + u * t.n;
-                for (unsigned above = bits<L>(sum[u] > all<L>(scores[t.n - 1])); above; above &= above - 1) {
-                    const int lane = __builtin_ctz(above);
-                    const int64_t i = item + lane;
-                    if (i < t.items && t.allowed[i] && !excluded[u * t.items + i] && sum[u][lane] > scores[t.n - 1])
-                        insert(scores, t.best + (first + u) * t.n, t.n, sum[u][lane], int32_t(i));
-                }
-            }
-        }
-        for (int u = 0; u < users; u++) {
-            const int64_t row = t.user[first + u];
-            for (int64_t j = t.seen_pointers[row]; j < t.seen_pointers[row + 1]; j++)
-                excluded[u * t.items + t.seen[j]] = 0;
-        }
-    }
-}
+#include "search.inl"
 
 template <int L, int N> Kernels of_width(int width) {
     return {L, width, survey<L, N>, descend<L, N>, gather<L, N>, gram<L, N>, top_items<L>};

@@ -20,7 +20,4 @@ struct Pairs {
 // out[p] = w_u · h_i for the p-th pair, summed in double.
 bool pair_products(Pairs pairs, Poll poll);
 
-// Fills t.best for `count` users from item rows of t.rank floats; t.panels is set here.
-bool top_items(TopItems t, const float* item_rows, int64_t count, Poll poll);
-
 }  // namespace tastemix

@@ -1,0 +1,76 @@
+#include "catalogue.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace tastemix {
+namespace {
+
+constexpr int64_t users_a_chunk = 4 * users_at_once;
+
+}  // namespace
+
+struct Catalogue::Flags {
+    std::vector<uint8_t> excluded;
+    std::vector<float> score;
+};
+
+struct Catalogue::Search {
+    TopItems top;
+    Kernels kernels;
+    int64_t count;
+    std::vector<Flags> flags;       // by worker
+
+    static void run(void* context, int64_t chunk, int worker) {
+        Search& s = *static_cast<Search*>(context);
+        Flags& mine = s.flags[std::size_t(worker)];
+        s.kernels.top_items(s.top, chunk * users_a_chunk, std::min(s.count, (chunk + 1) * users_a_chunk),
+                            mine.score.data(), mine.excluded.data());
+    }
+};
+
+Catalogue::Catalogue(const float* rows, int64_t items, int rank)
+    : items_(items), rank_(rank), kernels_(kernels_for(rank)) {
+    const int64_t lanes = kernels_.lanes, panels = (items + lanes - 1) / lanes;
+    panels_ = zeros(panels * lanes * rank);
+    for (int64_t i = 0; i < items; i++)
+        for (int r = 0; r < rank; r++) panels_[(i / lanes * rank + r) * lanes + i % lanes] = rows[i * rank + r];
+}
+
+Catalogue::~Catalogue() = default;
+
+std::vector<Catalogue::Flags> Catalogue::take(int workers) {
+    std::vector<Flags> taken;
+    {
+        const std::scoped_lock lock(guard_);
+        const auto some = std::min(std::ptrdiff_t(spare_.size()), std::ptrdiff_t(workers));
+        taken.assign(std::move_iterator(spare_.end() - some), std::move_iterator(spare_.end()));
+        spare_.resize(spare_.size() - std::size_t(some));
+    }
+    taken.resize(std::size_t(workers));
+    return taken;
+}
+
+void Catalogue::give_back(std::vector<Flags> used) {
+    const std::scoped_lock lock(guard_);
+    spare_.insert(spare_.end(), std::move_iterator(used.begin()), std::move_iterator(used.end()));
+}
+
+bool Catalogue::top(const Asked& asked, int n, int32_t* best, Poll poll) {
+    const int64_t chunks = (asked.count + users_a_chunk - 1) / users_a_chunk;
+    const int workers = int(std::clamp<int64_t>(chunks, 1, threads()));
+    const int64_t together = std::min<int64_t>(asked.count, users_at_once);
+    Search search{{asked.users, panels_.get(), items_, rank_, asked.user, asked.pointers, asked.seen,
+                   asked.allowed, n, best},
+                  kernels_, asked.count, take(workers)};
+    for (Flags& each : search.flags) {
+        each.score.resize(std::max(each.score.size(), std::size_t(together * n)));
+        each.excluded.resize(std::max(each.excluded.size(), std::size_t(together * items_)));
+    }
+    const bool done = parallel(chunks, workers, Search::run, &search, poll);
+    give_back(std::move(search.flags));
+    return done;
+}
+
+}  // namespace tastemix

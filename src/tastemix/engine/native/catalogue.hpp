@@ -1,0 +1,49 @@
+// Item rows packed once, and the best of them for some users.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernels.hpp"
+#include "pool.hpp"
+#include "rows.hpp"
+
+namespace tastemix {
+
+struct Asked {              // users and what they have seen, borrowed
+    const float* users;     // rank floats a row
+    const int32_t* user;    // the rows asked for
+    int64_t count;
+    const int64_t* pointers;    // count + 1: where in `seen` the items of each one asked for are
+    const int32_t* seen;
+    const uint8_t* allowed; // by item, or null: all are
+};
+
+class Catalogue {
+   public:
+    Catalogue(const float* rows, int64_t items, int rank);
+    ~Catalogue();
+
+    // Fills `best` with n items of each user asked for, the best first, −1 where there are no more.
+    bool top(const Asked&, int n, int32_t* best, Poll poll);
+
+    int64_t items() const { return items_; }
+    int rank() const { return rank_; }
+
+   private:
+    struct Flags;           // what one thread needs; kept from call to call
+    struct Search;          // what one parallel pass is given
+
+    std::vector<Flags> take(int workers);
+    void give_back(std::vector<Flags>);
+
+    const int64_t items_;
+    const int rank_;
+    const Kernels kernels_; // those the panels are packed for
+    Floats panels_;
+    std::mutex guard_;      // several threads may ask at the same time
+    std::vector<Flags> spare_;
+};
+
+}  // namespace tastemix

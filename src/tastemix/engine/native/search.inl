@@ -1,0 +1,67 @@
+// The best items of some users. Included by kernels.inl, inside its anonymous namespace.
+
+// Put an item where it belongs in a list that is sorted by score; of equals the earlier one leads.
+INLINE void insert(float* score, int32_t* item, int n, float new_score, int32_t new_item) {
+    int at = n - 1;
+    for (; at > 0 && score[at - 1] < new_score; at--) {
+        score[at] = score[at - 1];
+        item[at] = item[at - 1];
+    }
+    score[at] = new_score;
+    item[at] = new_item;
+}
+
+// The best items of U users: scores of P panels at a time in registers. Only those above a user's
+// n-th best so far are looked at one by one. Items come in order, so equal scores go to the lower number.
+template <int L, int U, int P>
+INLINE void search_panels(const TopItems& t, int64_t first, int64_t item, const float* const (&w)[U], float* score,
+                          const uint8_t* excluded) {
+    const float* panel = t.panels + item * t.rank;
+    const int64_t next = int64_t(t.rank) * L;
+    Vec<L> sum[P][U] = {};
+    for (int r = 0; r < t.rank; r++) {
+#pragma GCC unroll 8
+        for (int p = 0; p < P; p++) {
+            const Vec<L> h = load<L>(panel + p * next + r * L);
+#pragma GCC unroll 4
+            for (int u = 0; u < U; u++) sum[p][u] += all<L>(w[u][r]) * h;
+        }
+    }
+    for (int u = 0; u < U; u++) {
+        float* scores = score + u * t.n;
+        for (int p = 0; p < P; p++)
+            for (unsigned above = bits<L>(sum[p][u] > all<L>(scores[t.n - 1])); above; above &= above - 1) {
+                const int lane = __builtin_ctz(above);
+                const int64_t i = item + p * L + lane;
+                if (i < t.items && (!t.allowed || t.allowed[i]) && !excluded[u * t.items + i] &&
+                    sum[p][u][lane] > scores[t.n - 1])
+                    insert(scores, t.best + (first + u) * t.n, t.n, sum[p][u][lane], int32_t(i));
+            }
+    }
+}
+
+template <int L, int U, int P>
+void search(const TopItems& t, int64_t first, float* score, uint8_t* excluded) {
+    const float* w[U];
+    for (int u = 0; u < U; u++) {
+        w[u] = t.users + int64_t(t.user[first + u]) * t.rank;
+        for (int64_t j = t.seen_pointers[first + u]; j < t.seen_pointers[first + u + 1]; j++)
+            excluded[u * t.items + t.seen[j]] = 1;
+        for (int i = 0; i < t.n; i++) {
+            score[u * t.n + i] = -__builtin_inff();
+            t.best[(first + u) * t.n + i] = -1;
+        }
+    }
+    int64_t item = 0;
+    for (; item + (P - 1) * L < t.items; item += P * L) search_panels<L, U, P>(t, first, item, w, score, excluded);
+    for (; item < t.items; item += L) search_panels<L, U, 1>(t, first, item, w, score, excluded);
+    for (int u = 0; u < U; u++)
+        for (int64_t j = t.seen_pointers[first + u]; j < t.seen_pointers[first + u + 1]; j++)
+            excluded[u * t.items + t.seen[j]] = 0;
+}
+
+template <int L> void top_items(const TopItems& t, int64_t begin, int64_t end, float* score, uint8_t* excluded) {
+    for (; begin + users_at_once <= end; begin += users_at_once)
+        search<L, users_at_once, 2>(t, begin, score, excluded);
+    for (; begin < end; begin++) search<L, 1, 8>(t, begin, score, excluded);
+}

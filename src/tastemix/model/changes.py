@@ -1,0 +1,91 @@
+"""Models made of a model: with newer ratings, with rows folded in, as a small one."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tastemix import checks
+from tastemix.data.ratings import Ratings
+from tastemix.engine import engine_of
+from tastemix.engine.base import Engine, Side
+from tastemix.errors import ParameterError
+from tastemix.model import distil, explain, fold_in
+from tastemix.model.factors import Head, Population
+
+if TYPE_CHECKING:
+    from tastemix.model.model import Model
+
+
+def updated(
+    model: Model, ratings: Ratings, steps: int, engine: Engine | str | None = None
+) -> Model:
+    """See Model.update."""
+    if model.ratings is None:
+        raise ParameterError("this model came without its ratings: it cannot be updated")
+    if not model.phases:
+        raise ParameterError(f"a {model.method} model was not made by steps: fit it anew")
+    both = fold_in.joined(model.ratings, ratings)
+    users = model.users.ids.find(both.users.values)
+    items = model.items.ids.find(both.items.values)
+    placed, ranking = engine_of(engine).place(both), model.ranking
+    where = placed, both.shift, users, items, checks.whole("steps", steps, least=0)
+    head, done = fold_in.updated(Head(model.factors, model.phases), *where)
+    if ranking is not None:
+        ranking, _ = fold_in.updated(ranking, *where)
+    placed.close()
+    history = [
+        dataclasses.replace(step, number=len(model.history) + at, phase=len(model.phases) - 1)
+        for at, step in enumerate(done, 1)
+    ]
+    noise = model.noise
+    if noise is not None:
+        noise = noise.rows("users", users).rows("items", items)
+    return dataclasses.replace(
+        model,
+        scores=head.factors,
+        users=Population.of(both.users, both.by_user),
+        items=Population.of(both.items, both.by_item),
+        mean=float(both.by_user.values.mean(dtype=np.float64)),
+        history=(*model.history, *history),
+        ratings=both,
+        ranking=ranking,
+        noise=noise,
+    )
+
+
+def compressed(model: Model, rank: int | None) -> Model:
+    """See Model.compress."""
+    if model.ratings is None:
+        raise ParameterError("this model came without its ratings: it cannot be compressed")
+    if model.factors.members == 1:
+        raise ParameterError("this model is no average of several: there is nothing to compress")
+    if rank is None:
+        rank = len(explain.tastes_of(model.factors)) * 3 // (2 * model.factors.members)
+    ranking = model.ranking
+    if ranking is not None:
+        ranking = dataclasses.replace(ranking, factors=ranking.factors.parts[0])
+    scores = distil.compressed(model.factors, model.ratings, rank)
+    return dataclasses.replace(
+        model,
+        scores=scores,
+        ranking=ranking,
+        method="Compressed",
+        parameters={"rank": rank, "of": model.made_by},
+    )
+
+
+def folded(model: Model, given: Ratings, side: Side, engine: Engine | str | None = None) -> Model:
+    """The model with the rows of `given` in place of this side's, the other side fixed."""
+    half, ranking = given.half(side), model.ranking
+    scores = fold_in.folded(Head(model.factors, model.phases), half, side, engine)
+    if ranking is not None:
+        ranking = dataclasses.replace(ranking, factors=fold_in.folded(ranking, half, side, engine))
+    new = np.full(len(given.ids(side)), -1, np.int32)
+    changed: dict[str, Any] = {side: Population.of(given.ids(side), half)}
+    changed["noise"] = None if model.noise is None else model.noise.rows(side, new)
+    return dataclasses.replace(
+        model, scores=scores, ratings=given, history=(), ranking=ranking, **changed
+    )

@@ -1,0 +1,63 @@
+"""Rows that point where another one points: items, or users, of a similar mix of tastes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tastemix.data.ids import Indices
+from tastemix.engine.base import Matrix
+from tastemix.engine.scoring import Catalogue
+from tastemix.errors import ParameterError
+from tastemix.model import explain
+from tastemix.model.factors import AT_ONCE, Factors, Floats, Population
+
+SMALLEST = float(np.finfo(np.float32).tiny)
+"""The least length: a row of zeros has no direction and is like nothing."""
+_ONE = np.zeros(1, np.int32)
+
+
+class Directions:
+    """The tastes of one side, packed once: what is most like a row is then found in one pass.
+
+    The similarity to a row is the cosine between their tastes, times ratings / (ratings + 10):
+    what few rated has an extreme direction easily, and is like anything.
+    """
+
+    def __init__(self, rows: Matrix, factors: Factors, population: Population) -> None:
+        self._tastes = explain.tastes_of(factors)
+        if len(self._tastes) == 0:
+            raise ParameterError("this model has no tastes to compare: fit another method")
+        self._rows, self._population = rows, population
+        self._scale = np.empty(len(rows))
+        directions = np.empty((len(rows), len(self._tastes)), np.float32)
+        for some in np.array_split(np.arange(len(rows)), -(-directions.size // AT_ONCE)):
+            wide = rows[some][:, self._tastes].astype(np.float64)
+            length = np.maximum(np.linalg.norm(wide, axis=1), SMALLEST)
+            self._scale[some] = explain.trust(population.count[some]) / length
+            directions[some] = wide * self._scale[some, None]
+        self._catalogue = Catalogue(directions)
+
+    def like(self, row: NDArray[np.float32], n: int, number: int = -1) -> pa.Table:
+        """The n rows most similar to this one, by id; without the one of this number."""
+        explain.check(n)
+        asked = row[None, self._tastes]
+        seen = np.array([number] if number >= 0 else [], np.int32)
+        pointers = np.array([0, len(seen)], np.int64)
+        most = min(n, len(self._rows))
+        best = self._catalogue.top(asked, _ONE, pointers, seen, None, most)[0]
+        best = best[best >= 0]
+        similarity = self._similarity(row, best)
+        order = np.argsort(-similarity, kind="stable")
+        ids = self._population.ids
+        columns = [ids.take(best[order]), pa.array(similarity[order])]
+        return pa.Table.from_arrays(columns, names=[ids.what, "similarity"])
+
+    def _similarity(self, row: NDArray[np.float32], others: Indices) -> Floats:
+        wide = np.zeros(len(row))
+        wide[self._tastes] = row[self._tastes]
+        length = max(float(wide @ wide) ** 0.5, SMALLEST)
+        products: Floats = self._rows[others] @ wide
+        products *= self._scale[others] / length
+        return products
