@@ -142,7 +142,7 @@ def test_a_wrong_start_is_refused(start: Pair, message: str) -> None:
         ),
         (
             lambda: tm.NMF(2, steps=-1).fit(RATINGS),
-            "steps is -1: it must be a whole number, 0 or more",
+            "steps is -1: it must be a whole number of 0 or more",
         ),
         (
             lambda: tm.MIXD(2, prior_steps=9, steps=5).fit(RATINGS),

@@ -254,7 +254,7 @@ def test_a_new_person_is_recommended_by_the_folded_ranking(model: tm.Model) -> N
     person = model.fold_in({0: 5, 1: 5, 2: 1})
     few = person.model.ratings
     assert few is not None
-    factors = fold_in.folded(model.ranking, few.by_user, "users").factors
+    factors = fold_in.folded(model.ranking, few.by_user, "users")
     unrated = np.arange(3, 40)
     scores = factors.block(np.array([0], np.int32))[0, unrated]
     assert person.recommend(5)["item"].to_pylist() == unrated[np.argsort(-scores)[:5]].tolist()
@@ -398,7 +398,7 @@ def test_equal_ratings_and_a_single_one_can_be_learnt(stars: list[float]) -> Non
         ({"members": 2.5}, "members is 2.5: it must be a whole number of 1 or more"),
         ({"ranking": -1}, "ranking is -1: it must be a whole number of 0 or more"),
         ({"rank": 0}, "rank is 0: it must be a whole number of 1 or more"),
-        ({"steps": -1}, "steps is -1: it must be a whole number, 0 or more"),
+        ({"steps": -1}, "steps is -1: it must be a whole number of 0 or more"),
         ({"l2": -1}, "l2 is -1.* it must be a number from 0"),
         ({"seed": -1}, "seed is -1: it must be a whole number from 0"),
         ({"seed": "x"}, "seed is 'x': it must be a whole number"),
@@ -470,6 +470,6 @@ def test_a_single_member_is_a_model_of_its_own() -> None:
     model = tm.ANMF(3, members=1, steps=8, ranking=1).fit(RATINGS)
     alone = METHOD.recipe((1, 5)).fit(RATINGS)
     np.testing.assert_array_equal(model.factors.users, alone.factors.users)
-    given = fold_in.folded(Head(alone.factors, alone.phases), RATINGS.by_user, "users").factors
-    again = fold_in.folded(Head(model.factors, model.phases), RATINGS.by_user, "users").factors
+    given = fold_in.folded(Head(alone.factors, alone.phases), RATINGS.by_user, "users")
+    again = fold_in.folded(Head(model.factors, model.phases), RATINGS.by_user, "users")
     np.testing.assert_array_equal(again.users, given.users)

@@ -176,7 +176,7 @@ def members(tastes: int = 3, seed: int = 0) -> tm.Factors:
 
 def explained(factors: tm.Factors, user: int, item: int, tastes: int) -> list[dict]:
     """An explanation, loop by loop."""
-    split = factors.split()
+    split = factors.parts
     rated = RATINGS.by_user.row(user)[0].tolist()
     rows = []
     for taste in range(tastes):

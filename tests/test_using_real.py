@@ -71,7 +71,7 @@ def test_strangers_with_five_ratings_are_predicted_better_than_by_item_means(dat
     given[order[place < 5]] = True
     few, rest = theirs.subset(given), theirs.subset(~given).by_user
     assert few.by_user.counts.max() == 5
-    folded = fold_in.folded(Head(model.factors, model.phases), few.by_user, "users").factors
+    folded = fold_in.folded(Head(model.factors, model.phases), few.by_user, "users")
     predicted = folded.pairs(rest.rows, rest.indices)
     means = np.where(np.isnan(model.items.mean), model.mean, model.items.mean)[rest.indices]
     known = model.items.count[rest.indices] > 0
