@@ -219,7 +219,9 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return Ratings.from_sparse(observed), X.dtype
 
     def _rows(self, ratings: Ratings) -> Matrix:
-        return fold_in.rows(ratings.by_user, self._factors, "users", self._phases, self.engine)
+        return fold_in.rows(
+            ratings.by_user, self._factors, "users", self._phases, engine_of(self.engine)
+        )
 
     def _errors(self, ratings: Ratings, rows: Matrix) -> Array:
         half = ratings.by_user

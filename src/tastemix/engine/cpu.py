@@ -229,7 +229,7 @@ class CpuFixed:
     def __init__(self, factor: Matrix) -> None:
         self._rows = _native.Rows(np.ascontiguousarray(factor, np.float32))
         self._count, self._rank = factor.shape
-        self._totals: Totals | None = None
+        self._terms: dict[tuple[Objective, float], tuple[Matrix, Matrix]] = {}
 
     def rows(
         self,
@@ -244,31 +244,33 @@ class CpuFixed:
         times: int = 1,
     ) -> Matrix:
         """See Fixed.rows."""
-        if objective.unknown_weight and self._totals is None:
-            self._totals = Totals.of(self._count, self._rows.sums(None, None, True))
-        moving = _native.Rows(np.ascontiguousarray(start, np.float32))
-        mover = _native.Mover(_half(half, self._count), moving, shift, _native.Workspace())
-        for coordinate in held:
-            mover.hold(coordinate)
         target = objective.target(shift)
-        centre = start.mean(axis=0, dtype=np.float64) if objective.centred else None
-        gram = gram_of(objective, self._totals).ravel()
-        linear = linear_of(objective, target, self._rank, self._totals, centre)
-        near = None if centres is None else _native.Rows(np.ascontiguousarray(centres, np.float32))
-        for _ in range(times):
-            mover.survey(
-                self._rows,
-                objective.l2,
-                objective.l2_per_rating,
-                target,
-                objective.unknown_weight,
-                objective.dynamic,
-                gram,
-                linear,
-                near,
-            )
-            mover.descend(0.0, max_updates)
-        return moving.get()
+        if (objective, target) not in self._terms:
+            totals = self._rows.sums(None, None, True) if objective.unknown_weight else None
+            fixed = None if totals is None else Totals.of(self._count, totals)
+            linear = linear_of(objective, target, self._rank, fixed, None)
+            self._terms[objective, target] = gram_of(objective, fixed).ravel(), linear
+        gram, linear = self._terms[objective, target]
+        if objective.centred:
+            centre = start[0] if len(start) == 1 else start.mean(axis=0, dtype=np.float64)
+            linear = linear - np.float32(objective.l2) * centre.astype(np.float32)
+        return _native.fold(
+            self._rows,
+            *(half.pointers, half.indices, half.values),
+            np.ascontiguousarray(start, np.float32),
+            held,
+            shift,
+            objective.l2,
+            objective.l2_per_rating,
+            target,
+            objective.unknown_weight,
+            objective.dynamic,
+            gram,
+            linear,
+            None if centres is None else np.ascontiguousarray(centres, np.float32),
+            max_updates,
+            times,
+        )
 
 
 class CpuEngine:

@@ -213,6 +213,8 @@ class Population:
     @staticmethod
     def of(ids: Ids, half: Half) -> Population:
         """The population of one side of the ratings."""
+        if len(ids) == 1 and len(half.values):
+            return Population(ids, np.array([half.values.mean(dtype=np.float64)]), half.counts)
         mean, counts = np.full(len(ids), np.nan), half.counts
         bounds = np.searchsorted(half.pointers, np.arange(0, len(half.values), AT_ONCE))
         for first, last in pairwise([*bounds, len(ids)]):
