@@ -1,3 +1,4 @@
+// The catalogue and explanations for Python; as in bindings.cpp, what is checked is what would read outside an array.
 #include "bind_catalogue.hpp"
 
 #include <nanobind/ndarray.h>
