@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import nnls
 
 import tastemix as tm
-from tastemix.engine.base import Held, Pair
 from tastemix.engine.cpu import CpuEngine
 from tastemix.engine.objective import Objective
+from tastemix.engine.sides import Held, Pair
 from tastemix.errors import DataError, ParameterError
 from tastemix.methods import anmf
 from tastemix.methods.anmf import RANKING_STEPS

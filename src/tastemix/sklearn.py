@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from tastemix.data.ratings import Ratings
 from tastemix.engine import engine_of
-from tastemix.engine.base import Engine, Matrix, RandomStart, Session
+from tastemix.engine.base import Engine, Session
 from tastemix.engine.objective import Centre, Objective, Prior
+from tastemix.engine.sides import Matrix
+from tastemix.engine.start import RandomStart
 from tastemix.errors import DataError, ParameterError
 from tastemix.model import fold_in
 from tastemix.model.factors import Factors

@@ -36,9 +36,6 @@ def train(
         int | None,
         typer.Option(help="Number of tastes (default: 10; anmf: 4 to 22, by number of ratings)."),
     ] = None,
-    steps: Annotated[
-        int | None, typer.Option(help="Training steps (default: 100; anmf: 20 per member).")
-    ] = None,
     prior_steps: Annotated[
         int | None,
         typer.Option(help="Initial steps with a prior, for mixr and mixd (default: 20)."),
@@ -49,6 +46,9 @@ def train(
     ] = None,
     l1: Annotated[
         float | None, typer.Option(help="L1 penalty, for rnmf and mixr (default: 0.2).")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Training steps (default: 100; anmf: 20 per member).")
     ] = None,
     members: Annotated[
         int | None, typer.Option(help="Number of factorisations to average, for anmf (default: 8).")

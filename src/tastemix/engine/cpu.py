@@ -9,26 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tastemix import checks
-from tastemix.data.ratings import Half, Ratings
+from tastemix.data.ratings import Half, Ratings, Side
 from tastemix.engine import _native
-from tastemix.engine.base import (
-    OTHER,
-    SIDES,
-    Errors,
-    Held,
-    Matrix,
-    Pair,
-    Pull,
-    Pulls,
-    RandomStart,
-    Side,
-    Spread,
-    Start,
-    StepReport,
-    drawn,
-    update_bound,
-)
+from tastemix.engine.base import Errors, Fold, Spread, StepReport, update_bound
 from tastemix.engine.objective import Objective
+from tastemix.engine.sides import OTHER, SIDES, Held, Matrix, Pair, Pull, Pulls
+from tastemix.engine.start import RandomStart, Start, drawn
 from tastemix.engine.totals import Totals, gram_of, linear_of, unknown_power
 from tastemix.errors import EngineError, ParameterError
 
@@ -231,20 +217,10 @@ class CpuFixed:
         self._count, self._rank = factor.shape
         self._terms: dict[tuple[Objective, float], tuple[Matrix, Matrix]] = {}
 
-    def rows(
-        self,
-        half: Half,
-        start: Matrix,
-        held: tuple[int, ...],
-        objective: Objective,
-        shift: float,
-        *,
-        centres: Matrix | None = None,
-        max_updates: int,
-        times: int = 1,
-    ) -> Matrix:
+    def rows(self, fold: Fold) -> Matrix:
         """See Fixed.rows."""
-        target = objective.target(shift)
+        half, start, objective = fold.half, fold.start, fold.objective
+        target = objective.target(fold.shift)
         if (objective, target) not in self._terms:
             totals = self._rows.sums(None, None, True) if objective.unknown_weight else None
             fixed = None if totals is None else Totals.of(self._count, totals)
@@ -258,8 +234,8 @@ class CpuFixed:
             self._rows,
             *(half.pointers, half.indices, half.values),
             np.ascontiguousarray(start, np.float32),
-            held,
-            shift,
+            fold.held,
+            fold.shift,
             objective.l2,
             objective.l2_per_rating,
             target,
@@ -267,9 +243,9 @@ class CpuFixed:
             objective.dynamic,
             gram,
             linear,
-            None if centres is None else np.ascontiguousarray(centres, np.float32),
-            max_updates,
-            times,
+            None if fold.centres is None else np.ascontiguousarray(fold.centres, np.float32),
+            fold.max_updates,
+            fold.times,
         )
 
 

@@ -12,19 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tastemix.data.ids import Ids, Indices
-from tastemix.data.ratings import Half
+from tastemix.data.ratings import Half, Side
 from tastemix.engine import scoring
-from tastemix.engine.base import (
-    SIDES,
-    Engine,
-    Fixed,
-    Held,
-    Matrix,
-    Pull,
-    Pulls,
-    Session,
-    Side,
-)
+from tastemix.engine.base import Engine, Fixed, Session
+from tastemix.engine.sides import SIDES, Held, Matrix, Pull, Pulls
 from tastemix.model.topn import Allowed
 from tastemix.training.phase import Phase
 

@@ -21,11 +21,12 @@ import pyarrow.compute as pc
 
 from tastemix.data import entries
 from tastemix.data.ids import Ids, Indices
-from tastemix.data.ratings import Half, Ratings, Scale
+from tastemix.data.ratings import Half, Ratings, Scale, Side
 from tastemix.data.reading import as_values
 from tastemix.engine import engine_of
-from tastemix.engine.base import OTHER, SIDES, Engine, Matrix, Pair, Placed, Pull, Pulls, Side
+from tastemix.engine.base import Engine, Fold, Placed
 from tastemix.engine.objective import Objective
+from tastemix.engine.sides import OTHER, SIDES, Matrix, Pair, Pull, Pulls
 from tastemix.errors import IdError, ParameterError
 from tastemix.model.factors import Factors, Head
 from tastemix.training import loop
@@ -64,16 +65,17 @@ def rows(
     held = factors.held.of(side)
     if held:
         start[:, held] = 1
-    return factors.fixed(OTHER[side], engine).rows(
+    fold = Fold(
         half,
         start if centres is None else np.maximum(start, 0),
         held,
         objective,
         factors.shift,
-        centres=centres,
         max_updates=UPDATES_A_STEP * rank if objective.dynamic else MOST_UPDATES,
+        centres=centres,
         times=phase.steps if objective.dynamic else 1,
     )
+    return factors.fixed(OTHER[side], engine).rows(fold)
 
 
 def suggested(half: Half, factors: Factors, side: Side, objective: Objective) -> Matrix:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tastemix.data.ids import Indices
-from tastemix.data.ratings import Scale
-from tastemix.engine.base import Pair, Placed, Session, Side, Spread
+from tastemix.data.ratings import Scale, Side
+from tastemix.engine.base import Placed, Session, Spread
+from tastemix.engine.sides import Pair
 from tastemix.model.factors import Factors, Floats
 
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]

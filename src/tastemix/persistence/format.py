@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tastemix.data.ids import Ids
 from tastemix.data.ratings import Ratings, Scale
-from tastemix.engine.base import Held, Matrix
+from tastemix.engine.sides import Held, Matrix
 from tastemix.errors import ModelFileError, ParameterError, TastemixError
 from tastemix.model.factors import Factors, Head, Population
 from tastemix.model.fold_in import takes_average

@@ -1,7 +1,5 @@
 // The Python face of the core. Arguments were checked by the Python side; what is checked here is
 // what would otherwise read outside an array.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -14,6 +12,7 @@
 #include "choices.hpp"
 #include "isa.hpp"
 #include "mover.hpp"
+#include "python.hpp"
 #include "tables.hpp"
 
 namespace nb = nanobind;
@@ -21,22 +20,6 @@ using namespace nb::literals;
 
 namespace tastemix {
 namespace {
-
-template <class T> using Line = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-// True when a signal handler (Ctrl-C) raised; the exception is then set.
-bool interrupted() {
-    nb::gil_scoped_acquire gil;
-    return PyErr_CheckSignals() != 0;
-}
-
-template <class T> struct Fresh {      // a NumPy array about to be filled
-    T* data;
-    nb::capsule owner;
-    explicit Fresh(std::size_t count)
-        : data(new T[count ? count : 1]), owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); }) {}
-};
 
 void check_ids(const Line<int32_t>& ids, std::size_t count) {
     for (std::size_t i = 0; i < ids.size(); i++)
