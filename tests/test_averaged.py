@@ -13,8 +13,8 @@ from tastemix.engine.cpu import CpuEngine
 from tastemix.engine.objective import Objective
 from tastemix.engine.sides import Held, Pair
 from tastemix.errors import DataError, ParameterError
-from tastemix.methods import anmf
-from tastemix.methods.anmf import RANKING_STEPS
+from tastemix.methods import default_method
+from tastemix.methods.averaged import RANKING_STEPS
 from tastemix.model import explain, fold_in
 from tastemix.model.factors import Head
 from tastemix.training.phase import Phase
@@ -447,13 +447,13 @@ def test_the_default_has_more_tastes_for_more_ratings_and_trusts_short_rows_more
         def __len__(self) -> int:
             return count
 
-    assert anmf.default(Many()) == expected
+    assert default_method(Many()) == expected
 
 
 def test_the_default_finds_planted_tastes_in_a_few_hundred_ratings() -> None:
     """Of the page's own example: 259 ratings by 24 people, made of three tastes."""
     ratings = tm.read(Path(__file__).parent.parent / "docs" / "ratings.csv")
-    found = tm.cross_validate([anmf.default(ratings), tm.Baseline()], ratings, 5).summary()
+    found = tm.cross_validate([default_method(ratings), tm.Baseline()], ratings, 5).summary()
     rmse = dict(zip(found["method"].to_pylist(), found["rmse"].to_pylist(), strict=True))
     assert rmse["ANMF"] < 0.8
     assert rmse["Baseline"] > 1.2

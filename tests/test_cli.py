@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import tastemix as tm
 from tastemix.cli import app
 from tastemix.evaluation import search
-from tastemix.methods import anmf
+from tastemix.methods import default_method
 
 CSV = "user,item,rating\n" + "\n".join(
     f"u{user},i{item},{1 + (user * item) % 5}" for user in range(12) for item in range(8)
@@ -62,7 +62,7 @@ def test_train_needs_no_choice_of_method(ratings: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "ANMF(rank=4, members=3, steps=20, " in done.stdout
     model = tm.load(tmp_path / "m")
-    own = anmf.default(tm.read(ratings))
+    own = default_method(tm.read(ratings))
     expected = replace(own, members=3, seed=5).fit(tm.read(ratings))
     assert model.method == "ANMF"
     users, items = ["u1", "u2", "nobody"], ["i3", "i0", "i1"]
@@ -253,7 +253,7 @@ def test_compare_lets_anmf_choose_its_rank(ratings: Path) -> None:
     rows = cells(tastemix("compare", ratings, *options).stdout, 9)
     assert [row[0] for row in rows] == ["Baseline", "ANMF"]
     expected = tm.cross_validate(
-        [anmf.default(tm.read(ratings))], tm.read(ratings), 2, catalogue=True
+        [default_method(tm.read(ratings))], tm.read(ratings), 2, catalogue=True
     ).summary()
     assert rows[1][1] == f"{expected['rmse'][0].as_py():.3f}"
     assert rows[1][7] == f"{expected['catalogue_precision_at_10'][0].as_py():.3f}"

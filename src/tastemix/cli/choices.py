@@ -19,7 +19,7 @@ METHODS = {
     for method in (
         *(methods.NMF, methods.RNMF, methods.PR, methods.PRD, methods.MIXR, methods.MIXD),
         *(methods.PSVD, methods.SSVD, methods.Random, methods.Popular, methods.Baseline),
-        methods.ANMF,
+        *(methods.ANMF, methods.CNMF),
     )
 }
 DEFAULT_RANK = 10
