@@ -280,8 +280,8 @@ def test_search_reports_what_it_tried_and_chose(ratings: Path, tmp_path: Path) -
 def test_the_model_saved_is_the_one_the_search_chose(
     best, ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choice = search.Choice((search.Trial(best, 1.0, 0.1),), best, 1.25, 1.5)
-    monkeypatch.setattr(search, "search", lambda *_: choice)
+    found = search.Search(best, 1.25, 1.5, (search.Trial(best, 1.0, 0.1),))
+    monkeypatch.setattr(search, "search", lambda *_, **__: found)
     command = ["train", str(ratings), "-o", str(tmp_path / "m"), "--search", "--seed", "9"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output

@@ -1,5 +1,6 @@
 """CNMF: rows pulled towards what their choices suggest, from the fit to the file."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,9 +36,7 @@ def test_one_fit_is_more_accurate_than_the_mean_of_eight_on_movielens(data: Path
 def test_the_objective_falls_from_step_to_step() -> None:
     history = METHOD.fit(RATINGS).history
     values = [step.objective for step in history]
-    assert all(
-        after <= before * (1 + 1e-6) for before, after in zip(values, values[1:], strict=False)
-    )
+    assert all(after <= before * (1 + 1e-6) for before, after in pairwise(values))
 
 
 def test_explanations_add_up() -> None:
