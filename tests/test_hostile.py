@@ -1253,7 +1253,7 @@ def test_no_memory_is_taken_for_ratings_that_are_not_there(
 # Any bytes
 
 FUZZ = settings(
-    max_examples=300,
+    max_examples=100,
     derandomize=True,
     database=None,
     deadline=None,
