@@ -473,3 +473,16 @@ def test_a_single_member_is_a_model_of_its_own() -> None:
     given = fold_in.folded(Head(alone.factors, alone.phases), RATINGS.by_user, "users")
     again = fold_in.folded(Head(model.factors, model.phases), RATINGS.by_user, "users")
     np.testing.assert_array_equal(again.users, given.users)
+
+
+def test_the_largest_seed_fits() -> None:
+    """Members have seeds of their own; none of them leaves the range."""
+    assert (
+        tm.ANMF(2, members=3, steps=1, ranking=0, seed=2**63 - 1).fit(RATINGS).factors.members == 3
+    )
+
+
+@pytest.mark.parametrize("wrong", [{"members": True}, {"rank": -3}, {"steps": 1.5}])
+def test_wrong_parameters_make_no_method(wrong: dict[str, object]) -> None:
+    with pytest.raises(ParameterError, match=f"{next(iter(wrong))} is"):
+        tm.ANMF(**wrong)

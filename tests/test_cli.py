@@ -328,3 +328,17 @@ def test_json_holds_no_nan(model: Path, tmp_path: Path) -> None:
 
 def test_version() -> None:
     assert started("--version").stdout == f"tastemix {tm.__version__}\n"
+
+
+def test_an_engine_is_chosen_by_name(ratings: Path, tmp_path: Path) -> None:
+    command = ("train", ratings, "--method", "rnmf", "--rank", "2", "--steps", "3")
+    assert tastemix(*command, "-o", tmp_path / "r", "--engine", "reference").returncode == 0
+    assert tastemix(*command, "-o", tmp_path / "c", "--engine", "cpu").returncode == 0
+    slow, fast = tm.load(tmp_path / "r").factors, tm.load(tmp_path / "c").factors
+    np.testing.assert_allclose(slow.users, fast.users, rtol=1e-3, atol=1e-4)
+    assert not np.array_equal(slow.users, fast.users)
+    for wrong in ((*command, "-o", tmp_path / "x"), ("compare", ratings)):
+        done = started(*wrong, "--engine", "gpu")
+        assert done.returncode == 1
+        assert "engine is 'gpu': choose one of cpu, reference" in done.stderr
+    assert not (tmp_path / "x").exists()

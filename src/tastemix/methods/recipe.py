@@ -45,7 +45,13 @@ class Stepwise(Protocol):
         """The steps of a whole fit, if nothing ends it before."""
         ...
 
-    def fit(self, ratings: Ratings, *, on_step: OnStep | None = None) -> Model:
+    def fit(
+        self,
+        ratings: Ratings,
+        *,
+        on_step: OnStep | None = None,
+        engine: Engine | str | None = None,
+    ) -> Model:
         """The model of these ratings; on_step is called after every step."""
         ...
 
