@@ -339,6 +339,6 @@ def test_an_engine_is_chosen_by_name(ratings: Path, tmp_path: Path) -> None:
     assert not np.array_equal(slow.users, fast.users)
     for wrong in ((*command, "-o", tmp_path / "x"), ("compare", ratings)):
         done = started(*wrong, "--engine", "gpu")
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert "engine is 'gpu': choose one of cpu, reference" in done.stderr
     assert not (tmp_path / "x").exists()

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from tastemix.data.ids import Ids
-from tastemix.data.ratings import Ratings, Scale
-from tastemix.engine.sides import Held, Matrix, Pull, Pulls
+from tastemix.data.ratings import Ratings, Scale, Side
+from tastemix.engine.sides import OTHER, Held, Matrix, Pull, Pulls
 from tastemix.errors import ModelFileError, ParameterError, TastemixError
 from tastemix.model.factors import Factors, Head, Population
 from tastemix.model.fold_in import takes_average
@@ -256,21 +256,21 @@ def _check_population(population: Population) -> None:
 
 
 def _population_table(model: Model, what: What) -> pa.Table:
-    side = f"{what}s"
-    population: Population = getattr(model, side)
+    side: Side = "users" if what == "user" else "items"
+    population = model.population(side)
     columns = {
         "id": population.ids.values,
         "mean": pa.array(population.mean, from_pandas=True),
         "count": population.count,
-        "vector": _lists(getattr(model.factors, side)),
+        "vector": _lists(model.factors.side(side)),
     }
     if model.factors.pulls is not None:
-        pull = model.factors.pulls.of("items" if what == "user" else "users")
+        pull = model.factors.pulls.of(OTHER[side])
         columns["suggests"] = _lists(pull.z)
     if model.ranking is not None:
-        columns["ranking"] = _lists(getattr(model.ranking.factors, side))
+        columns["ranking"] = _lists(model.ranking.factors.side(side))
     if model.noise is not None:
-        columns["noise"] = getattr(model.noise, side)
+        columns["noise"] = model.noise.side(side)
     return _with_plain_ids(pa.table(columns), "id")
 
 
