@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tastemix as tm
-from tastemix.errors import DataError, IdError, ModelFileError
+from tastemix.engine.sides import SIDES, Pair
+from tastemix.errors import DataError, IdError, ModelFileError, ParameterError
+from tastemix.persistence import format
 
 RATINGS = tm.Ratings.from_arrays(
     ["ann", "ann", "bob", "bob", "cy"], ["Heat", "Up", "Heat", "Jaws", "Up"], [5, 1, 4, 5, 2]
@@ -95,3 +98,40 @@ def test_times_that_do_not_fit_are_refused_not_wrapped_around() -> None:
     far = pa.array([2**62, 1], pa.timestamp("s"))
     with pytest.raises(DataError, match="timestamps do not fit 64 bits"):
         tm.Ratings.from_arrays([1, 2], [1, 2], [3, 4], timestamp=far)
+
+
+# Numbers whose squares overflow
+
+
+@pytest.mark.parametrize("entry", [1e20, 1e15])
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_start_whose_squares_overflow_is_refused(entry: float, side: int) -> None:
+    start = [np.ones((3, 17), np.float32), np.ones((3, 17), np.float32)]
+    tm.NMF(17, steps=1).fit(RATINGS, start=Pair(*start))
+    start[side][1, 2] = entry
+    with pytest.raises(ParameterError, match=rf"start.{SIDES[side]} has .* squares overflow"):
+        tm.NMF(17, steps=1).fit(RATINGS, start=Pair(*start))
+
+
+def test_the_largest_model_that_is_loaded_predicts_finite_numbers(tmp_path: Path) -> None:
+    factors = tm.Factors(*(np.full((3, 17), 1e15 / 17.01, np.float32) for _ in SIDES))
+    dataclasses.replace(MODEL, scores=factors).save(tmp_path)
+    model = tm.load(tmp_path)
+    assert np.isfinite(model.predict(["ann"], ["Heat"], clip=False)).all()
+    assert np.isfinite(model.fold_in({"Heat": 5}).weights).all()
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_model_whose_squares_overflow_is_neither_saved_nor_loaded(
+    side: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    huge = getattr(MODEL.factors, side).copy()
+    huge[1, 1] = -1e20
+    model = dataclasses.replace(MODEL, scores=dataclasses.replace(MODEL.factors, **{side: huge}))
+    with pytest.raises(ModelFileError, match=r"cannot be saved: .* squares overflow"):
+        model.save(tmp_path)
+    with monkeypatch.context() as unchecked:
+        unchecked.setattr(format, "_check", lambda _: None)
+        model.save(tmp_path)
+    with pytest.raises(ModelFileError, match=r"damaged: .* squares overflow"):
+        tm.load(tmp_path)
