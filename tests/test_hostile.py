@@ -1007,6 +1007,7 @@ RIGHT: dict[str, list[Any]] = {
     "ranking": [None],
     "noise": [None],
     "uuids": [[]],
+    "fingerprint": [None],
     "made_with": [{}],
     "unknown": [None, "mean", "average"],
     "pulls": [None],

@@ -66,7 +66,7 @@ class About:
     uuids: tuple[What, ...]
     """Whose ids are UUIDs; their tables hold the 16 bytes of each."""
     fingerprint: str | None
-    """Of the ratings, where they are saved too."""
+    """Of the ratings, where they are saved too; another tool that does not know it writes null."""
     made_with: dict[str, str]
     unknown: Unknown | None = None
     """None: saved by a release that told it by the phases."""
@@ -124,7 +124,8 @@ def load(path: str | os.PathLike[str]) -> Model:
         about = record(About, told)
         model = _model(tables, about)
         _check(model)
-        if model.ratings is not None and model.ratings.fingerprint != about.fingerprint:
+        saved = about.fingerprint
+        if model.ratings is not None and saved not in (None, model.ratings.fingerprint):
             raise ModelFileError("its ratings, ids or scale are not those that it was saved with")
     except TastemixError as error:
         reason = str(error)[:_LONGEST_REASON]
