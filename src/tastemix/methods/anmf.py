@@ -1,6 +1,6 @@
-"""ANMF, our own method: offsets, penalties that grow with the row, and the mean of several fits.
+"""ANMF: the mean of several fits with offsets and penalties that grow with the row.
 
-What was tried on the way to it, with figures, is docs/beyond-the-paper.md.
+docs/beyond-the-paper.md has the alternatives that were tried, with figures.
 """
 
 from __future__ import annotations
@@ -30,19 +30,17 @@ LEAST_RANK, MOST_RANK = 4, 22
 
 @dataclass(frozen=True)
 class ANMF:
-    """Averaged NMF: the mean of `members` factorisations with offsets, each from its own start.
+    """Averaged NMF: the mean of `members` factorisations with offsets, which is what `tm.fit` uses.
 
-    A member predicts p_u + q_i + w_u·h_i. Its L2 penalty pulls every row towards the average one of
-    its side, and towards zero the more ratings the row has. Each member learns some noise of its
-    own, which the mean leaves behind, and the mean of sums of tastes is a sum of tastes.
+    A member predicts p_u + q_i + w_u·h_i. Its L2 penalty pulls every row towards the average row of
+    its side, and towards zero the more ratings the row has. Members differ in their initial
+    factors; averaging reduces their individual errors. The tastes of the members are matched, and
+    shown as one set of tastes.
 
-    What `recommend` orders by is learnt beside it: the mean of `ranking` factorisations that take
-    an unknown rating for a weak sign of dislike, with more tastes. With ranking=0 it is the
-    prediction.
+    `recommend` uses the mean of `ranking` further factorisations, with more tastes, which take an
+    unknown rating as weak evidence of dislike. With ranking=0 it uses the predictions.
 
-    Tastes that the members share have the same number in each, and are one taste to a reader.
-
-    The penalties are for a scale of five stars and follow its length.
+    The penalties are those for a scale from 1 to 5, and are scaled with the length of the scale.
     """
 
     rank: int = MOST_RANK
@@ -78,10 +76,10 @@ class ANMF:
         return ANLS(rank, [Phase(objective, RANKING_STEPS)], self.seed)
 
     def tuned_for(self, ratings: Ratings) -> ANMF:
-        """With the rank and λ₂ that suit these ratings: √ratings / 20 tastes a member, 4 to 22.
+        """With a rank and λ₂ for these ratings: √ratings / 20 tastes per member, from 4 to 22.
 
-        Where rows are short λ₂ is smaller, √(ratings a row) / 2.5: it counts for as much as some
-        ratings, and should not outweigh a row's own.
+        Where rows are short λ₂ is smaller, √(ratings per row) / 2.5, so that it does not outweigh
+        the ratings of a row.
         """
         rank = min(max(round(len(ratings) ** 0.5 / 20), LEAST_RANK), MOST_RANK)
         a_row = 2 * len(ratings) / (len(ratings.users) + len(ratings.items))
@@ -89,7 +87,7 @@ class ANMF:
 
     @property
     def total_steps(self) -> int:
-        """The steps of a whole fit: the members, a trial for the errors, and the ranking."""
+        """The steps of a whole fit: members, ranking, and a trial fit for the uncertainty."""
         return self.members * self.steps + (self.steps + 1) // 2 + self.ranking * RANKING_STEPS
 
     def fit(
@@ -103,7 +101,7 @@ class ANMF:
     ) -> Model:
         """Fit to ratings; see `MIXD.fit` for the options.
 
-        held_out ends each member by itself. on_step counts the steps of all members; True ends
+        held_out stops each member separately. on_step counts the steps of all members; True ends
         the member that is being fitted.
         """
         if len(ratings) == 0:
@@ -149,7 +147,7 @@ class _Fits:
     def mean(
         self, recipe: ANLS, count: int, part: Any = None, patience: int = 5
     ) -> tuple[Factors, list[Step]]:
-        """The mean of fits from different seeds, tastes in the same places, and all their steps."""
+        """The mean of fits from different seeds, with their tastes matched, and all their steps."""
         members: list[Factors] = []
         history: list[Step] = []
         for number in range(count):
@@ -161,7 +159,7 @@ class _Fits:
 
 
 class _Counter:
-    """Numbers the steps of several fits on end."""
+    """Numbers the steps of several fits consecutively."""
 
     def __init__(self, on_step: OnStep) -> None:
         self.on_step, self.done = on_step, 0
@@ -186,7 +184,7 @@ def fit(
     duplicates: Duplicates | None = None,
     **options: Any,
 ) -> Model:
-    """Our best method, with defaults that need no tuning; see `ANMF.fit` for the options.
+    """Fit ANMF with settings that suit the ratings; see `ANMF.fit` for further options.
 
     data: ratings, or a table, a path or a sparse matrix to read them from.
     user, item, rating, scale, duplicates: how to read it, as in `Ratings.from_table`.
@@ -198,6 +196,6 @@ def fit(
 
 
 def _unit(scale: Scale) -> float:
-    """How much longer the scale is than one of five stars."""
+    """The length of the scale, relative to one from 1 to 5."""
     low, high = scale
     return (high - low) / 4 if high > low else 1.0

@@ -22,7 +22,7 @@ from tastemix.training.phase import Phase
 
 @dataclass(frozen=True)
 class NMF:
-    """Least squares on the known ratings alone."""
+    """Least squares on the known ratings only."""
 
     rank: int
     steps: int = 100
@@ -61,7 +61,7 @@ class RNMF:
 
 @dataclass(frozen=True)
 class PR:
-    """Every unknown rating is given the same value, the middle of the scale if None."""
+    """Every unknown rating is set to `prior`, by default the middle of the scale."""
 
     rank: int
     prior: float | None = None
@@ -84,7 +84,7 @@ class PR:
 
 @dataclass(frozen=True)
 class PRD:
-    """Every unknown rating is given what the factors predict for it, step by step."""
+    """Every unknown rating is set to what the factors predict for it, updated at every step."""
 
     rank: int
     weight: float = 1.0
@@ -105,7 +105,7 @@ class PRD:
 
 @dataclass(frozen=True)
 class MIXR:
-    """PR for the first `prior_steps` steps, then RNMF from there."""
+    """PR for the first `prior_steps` steps, then RNMF for the rest of `steps`."""
 
     rank: int
     prior_steps: int = 20
@@ -131,7 +131,7 @@ class MIXR:
 
 @dataclass(frozen=True)
 class MIXD:
-    """PR for the first `prior_steps` steps, then PRD from there."""
+    """PR for the first `prior_steps` steps, then PRD for the rest of `steps`."""
 
     rank: int
     prior_steps: int = 20
@@ -156,7 +156,7 @@ class MIXD:
 
 @dataclass(frozen=True)
 class PSVD:
-    """Truncated SVD with 0 for the unknown ratings."""
+    """Truncated SVD with 0 for unknown ratings."""
 
     rank: int
     seed: int = 0
@@ -166,13 +166,13 @@ class PSVD:
         checks.seed(self.seed)
 
     def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
-        """Fit to ratings; the SVD is made on this machine, whatever the engine."""
+        """Fit to ratings. The engine is ignored: the SVD always runs on this machine."""
         return _fit_svd(self, ratings, 0.0)
 
 
 @dataclass(frozen=True)
 class SSVD:
-    """Truncated SVD with `shift` for the unknown ratings, the middle of the scale if None."""
+    """Truncated SVD with `shift` for unknown ratings, by default the middle of the scale."""
 
     rank: int
     shift: float | None = None
@@ -185,7 +185,7 @@ class SSVD:
             checks.number("shift", self.shift, -LARGEST, LARGEST)
 
     def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
-        """Fit to ratings; the SVD is made on this machine, whatever the engine."""
+        """Fit to ratings. The engine is ignored: the SVD always runs on this machine."""
         return _fit_svd(self, ratings, ratings.mid if self.shift is None else float(self.shift))
 
 
@@ -194,7 +194,7 @@ def _fit_svd(method: PSVD | SSVD, ratings: Ratings, shift: float) -> Model:
     if method.rank > most:
         raise ParameterError(
             f"rank is {method.rank}, but {len(ratings.users):,} users and "
-            f"{len(ratings.items):,} items have an SVD of rank {most} at most"
+            f"{len(ratings.items):,} items allow at most {most}: choose a smaller rank"
         )
     if len(ratings) == 0:
         raise DataError(NOTHING_TO_LEARN)
