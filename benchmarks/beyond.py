@@ -24,7 +24,7 @@ import gibbs
 import tastemix as tm
 from peers import pages
 from tastemix.engine import Pair
-from tastemix.methods import anmf
+from tastemix.methods import default_method
 from tastemix.report import figures
 from tastemix.report.exhibits import Lines, Series
 
@@ -217,7 +217,7 @@ def final() -> None:
     rows, measured = [], {}
     for name, title in zip(SETS, TITLES, strict=True):
         ratings = data(name)
-        own = anmf.default(ratings)
+        own = default_method(ratings)
         methods = [method(rank) for method in PAPER for rank in RANKS]
         methods += [tm.Baseline(), replace(own, members=4, ranking=0), own]
         parts: Any = [tm.holdout(ratings)] if name == "jester" else 5
@@ -298,7 +298,7 @@ def fits(**options: Any) -> Iterator[tuple[str, str, tm.Ratings, tm.Ratings, tm.
     """A default fit on 80 % of every data set."""
     for name, title in zip(SETS, TITLES, strict=True):
         train, test = tm.holdout(data(name))
-        model = replace(anmf.default(train), **options).fit(train)
+        model = replace(default_method(train), **options).fit(train)
         yield name, title, train, test, model
 
 

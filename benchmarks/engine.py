@@ -20,10 +20,11 @@ import numpy as np
 
 import generate
 import tastemix as tm
+from tastemix.data.ratings import Side
 from tastemix.engine import CpuEngine, Pair, RandomStart, _native
-from tastemix.engine.base import OTHER, SIDES, Side
 from tastemix.engine.cpu import CpuSession
 from tastemix.engine.objective import Objective
+from tastemix.engine.sides import OTHER, SIDES
 from tastemix.training import loop
 
 

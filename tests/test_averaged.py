@@ -9,12 +9,12 @@ import pytest
 from scipy.optimize import nnls
 
 import tastemix as tm
-from tastemix.engine.base import Held, Pair
 from tastemix.engine.cpu import CpuEngine
 from tastemix.engine.objective import Objective
+from tastemix.engine.sides import Held, Pair
 from tastemix.errors import DataError, ParameterError
-from tastemix.methods import anmf
-from tastemix.methods.anmf import RANKING_STEPS
+from tastemix.methods import default_method
+from tastemix.methods.averaged import RANKING_STEPS
 from tastemix.model import explain, fold_in
 from tastemix.model.factors import Head
 from tastemix.training.phase import Phase
@@ -447,13 +447,13 @@ def test_the_default_has_more_tastes_for_more_ratings_and_trusts_short_rows_more
         def __len__(self) -> int:
             return count
 
-    assert anmf.default(Many()) == expected
+    assert default_method(Many()) == expected
 
 
 def test_the_default_finds_planted_tastes_in_a_few_hundred_ratings() -> None:
     """Of the page's own example: 259 ratings by 24 people, made of three tastes."""
     ratings = tm.read(Path(__file__).parent.parent / "docs" / "ratings.csv")
-    found = tm.cross_validate([anmf.default(ratings), tm.Baseline()], ratings, 5).summary()
+    found = tm.cross_validate([default_method(ratings), tm.Baseline()], ratings, 5).summary()
     rmse = dict(zip(found["method"].to_pylist(), found["rmse"].to_pylist(), strict=True))
     assert rmse["ANMF"] < 0.8
     assert rmse["Baseline"] > 1.2
@@ -473,3 +473,16 @@ def test_a_single_member_is_a_model_of_its_own() -> None:
     given = fold_in.folded(Head(alone.factors, alone.phases), RATINGS.by_user, "users")
     again = fold_in.folded(Head(model.factors, model.phases), RATINGS.by_user, "users")
     np.testing.assert_array_equal(again.users, given.users)
+
+
+def test_the_largest_seed_fits() -> None:
+    """Members have seeds of their own; none of them leaves the range."""
+    assert (
+        tm.ANMF(2, members=3, steps=1, ranking=0, seed=2**63 - 1).fit(RATINGS).factors.members == 3
+    )
+
+
+@pytest.mark.parametrize("wrong", [{"members": True}, {"rank": -3}, {"steps": 1.5}])
+def test_wrong_parameters_make_no_method(wrong: dict[str, object]) -> None:
+    with pytest.raises(ParameterError, match=f"{next(iter(wrong))} is"):
+        tm.ANMF(**wrong)

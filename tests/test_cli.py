@@ -1,7 +1,6 @@
-"""The command line through its entry point, as a person runs it."""
+"""The command line: in this process, and where it matters through the entry point."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,30 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import tastemix as tm
-from tastemix.cli import app
+from tastemix.errors import TastemixError
 from tastemix.evaluation import search
-from tastemix.methods import anmf
+from tastemix.methods import default_method
+from tests.commands import started, tastemix
 
 CSV = "user,item,rating\n" + "\n".join(
     f"u{user},i{item},{1 + (user * item) % 5}" for user in range(12) for item in range(8)
 )
-
-
-def tastemix(*arguments: str | Path, **options) -> subprocess.CompletedProcess[str]:
-    program = Path(sys.executable).with_name("tastemix")
-    environment = {**os.environ, "COLUMNS": "100", **options.pop("env", {})}
-    return subprocess.run(
-        [program, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=120,
-        check=False,
-        **options,
-    )
 
 
 @pytest.fixture
@@ -45,7 +30,7 @@ def ratings(tmp_path: Path) -> Path:
 
 
 def test_train_saves_a_model_that_predicts(ratings: Path, tmp_path: Path) -> None:
-    done = tastemix(
+    done = started(
         *("train", ratings, "-o", tmp_path / "m", "--method", "rnmf"),
         *("--rank", "3", "--steps", "20", "--seed", "5"),
     )
@@ -62,7 +47,7 @@ def test_train_needs_no_choice_of_method(ratings: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "ANMF(rank=4, members=3, steps=20, " in done.stdout
     model = tm.load(tmp_path / "m")
-    own = anmf.default(tm.read(ratings))
+    own = default_method(tm.read(ratings))
     expected = replace(own, members=3, seed=5).fit(tm.read(ratings))
     assert model.method == "ANMF"
     users, items = ["u1", "u2", "nobody"], ["i3", "i0", "i1"]
@@ -114,12 +99,19 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(
     done = tastemix("train", ratings, "-o", tmp_path / "m", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "m").exists()
-    assert (
-        "Traceback"
-        in tastemix("--debug", "train", ratings, "-o", tmp_path / "m", *arguments).stderr
-    )
+    with pytest.raises(TastemixError):
+        tastemix("--debug", "train", ratings, "-o", tmp_path / "m", *arguments)
+
+
+def test_a_mistake_shows_a_traceback_with_debug_alone(ratings: Path, tmp_path: Path) -> None:
+    mistake = ("train", ratings, "-o", tmp_path / "m", "--rank", "0")
+    done, debugged = started(*mistake), started("--debug", *mistake)
+    assert done.returncode == 2
+    assert done.stderr == "error: rank is 0: it must be a whole number of 1 or more\n"
+    assert debugged.returncode != 0
+    assert "Traceback" in debugged.stderr
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -154,8 +146,9 @@ def cells(text: str, columns: int) -> list[list[str]]:
 
 
 def test_the_demo_compares_finds_the_tastes_recommends_and_explains() -> None:
-    done = tastemix("demo", env={"COLUMNS": "200"})
+    done = started("demo", env={"COLUMNS": "200"})
     assert done.returncode == 0, done.stderr
+    assert "\x1b[" not in done.stdout  # no colours in a pipe
     rmse = {row[0]: float(row[1]) for row in cells(done.stdout, 9)}
     assert rmse["MIXD"] < rmse["Baseline"] < rmse["Random"]
     tables = cells(done.stdout, 3)
@@ -253,7 +246,7 @@ def test_compare_lets_anmf_choose_its_rank(ratings: Path) -> None:
     rows = cells(tastemix("compare", ratings, *options).stdout, 9)
     assert [row[0] for row in rows] == ["Baseline", "ANMF"]
     expected = tm.cross_validate(
-        [anmf.default(tm.read(ratings))], tm.read(ratings), 2, catalogue=True
+        [default_method(tm.read(ratings))], tm.read(ratings), 2, catalogue=True
     ).summary()
     assert rows[1][1] == f"{expected['rmse'][0].as_py():.3f}"
     assert rows[1][7] == f"{expected['catalogue_precision_at_10'][0].as_py():.3f}"
@@ -280,11 +273,10 @@ def test_search_reports_what_it_tried_and_chose(ratings: Path, tmp_path: Path) -
 def test_the_model_saved_is_the_one_the_search_chose(
     best, ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choice = search.Choice((search.Trial(best, 1.0, 0.1),), best, 1.25, 1.5)
-    monkeypatch.setattr(search, "search", lambda *_: choice)
-    command = ["train", str(ratings), "-o", str(tmp_path / "m"), "--search", "--seed", "9"]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0, done.output
+    choice = search.Search(best, 1.25, 1.5, (search.Trial(best, 1.0, 0.1),))
+    monkeypatch.setattr(search, "search", lambda *_, **__: choice)
+    done = tastemix("train", ratings, "-o", tmp_path / "m", "--search", "--seed", "9")
+    assert done.returncode == 0, done.stderr
     assert "1.2500" in done.stdout
     model, expected = tm.load(tmp_path / "m"), best.fit(tm.read(ratings))
     assert model.parameters == expected.parameters
@@ -306,14 +298,14 @@ def test_reproduce_says_what_it_would_run(ratings: Path, tmp_path: Path) -> None
 
 
 def test_no_colours_in_a_pipe() -> None:
-    assert "\x1b[" not in tastemix("--help").stdout + tastemix("demo").stdout
+    assert "\x1b[" not in started("--help").stdout
 
 
 @pytest.mark.parametrize(
     ("variable", "value"), [("TASTEMIX_THREADS", "abc"), ("TASTEMIX_ISA", "mmx")]
 )
 def test_a_wrong_environment_variable_is_one_sentence(variable: str, value: str) -> None:
-    done = tastemix("demo", env={variable: value})
+    done = started("demo", env={variable: value})
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
@@ -335,4 +327,18 @@ def test_json_holds_no_nan(model: Path, tmp_path: Path) -> None:
 
 
 def test_version() -> None:
-    assert tastemix("--version").stdout == f"tastemix {tm.__version__}\n"
+    assert started("--version").stdout == f"tastemix {tm.__version__}\n"
+
+
+def test_an_engine_is_chosen_by_name(ratings: Path, tmp_path: Path) -> None:
+    command = ("train", ratings, "--method", "rnmf", "--rank", "2", "--steps", "3")
+    assert tastemix(*command, "-o", tmp_path / "r", "--engine", "reference").returncode == 0
+    assert tastemix(*command, "-o", tmp_path / "c", "--engine", "cpu").returncode == 0
+    slow, fast = tm.load(tmp_path / "r").factors, tm.load(tmp_path / "c").factors
+    np.testing.assert_allclose(slow.users, fast.users, rtol=1e-3, atol=1e-4)
+    assert not np.array_equal(slow.users, fast.users)
+    for wrong in ((*command, "-o", tmp_path / "x"), ("compare", ratings)):
+        done = started(*wrong, "--engine", "gpu")
+        assert done.returncode == 2
+        assert "engine is 'gpu': choose one of cpu, reference" in done.stderr
+    assert not (tmp_path / "x").exists()

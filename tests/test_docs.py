@@ -1,7 +1,7 @@
 """The documentation: every snippet runs and prints what the page says, every link leads somewhere.
 
 The blocks of a page are run from top to bottom in a folder that holds docs/ratings.csv: ```python
-in one namespace, lines of ```sh that start with `tastemix` through the entry point. A ```text
+in one namespace, lines of ```sh that start with `tastemix` in this process. A ```text
 block after one of them is its output. What follows `<!-- needs TASTEMIX_DATA -->` on a page is run
 when that variable is set.
 """
@@ -12,8 +12,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import tastemix as tm
+from tests.commands import tastemix
 
 DOCS = Path(__file__).parent.parent / "docs"
 FRAGMENTS = ("tables", "beyond", "performance")
@@ -76,24 +75,16 @@ def python(block: Block, page: Path, names: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
-def shell(block: Block, folder: Path) -> str:
+def shell(block: Block) -> str:
     """What its tastemix commands print; a long reproduction is only planned."""
     printed = ""
     for line in block.code.splitlines():
         if not line.startswith("tastemix "):
             continue
-        program, *arguments = shlex.split(line, comments=True)
+        _, *arguments = shlex.split(line, comments=True)
         if arguments[0] == "reproduce" and "--quick" not in arguments:
             arguments.append("--plan")
-        done = subprocess.run(
-            [Path(sys.executable).with_name(program), *arguments],
-            cwd=folder,
-            env={**os.environ, "COLUMNS": "80", "PYTHONUTF8": "1"},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = tastemix(*arguments, env={"COLUMNS": "80"})
         assert done.returncode == 0, f"{line}\n{done.stderr}"
         printed += done.stdout
     return printed
@@ -130,10 +121,7 @@ def test_the_snippets_of_a_page_print_what_it_says(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "docs"}
     for block in found:
-        if block.language == "python":
-            printed = python(block, page, names)
-        else:
-            printed = shell(block, tmp_path)
+        printed = python(block, page, names) if block.language == "python" else shell(block)
         if block.output is not None:
             assert_alike(printed, block.output)
 

@@ -109,7 +109,7 @@ def test_the_largest_prediction_explodes_for_nmf_alone(data: Path) -> None:
 
 def test_nmf_stays_finite_for_500_steps_on_jester(data: Path) -> None:
     train = jester(data).train
-    model = tm.NMF(5, steps=500).fit(train)
+    model = tm.NMF(5, steps=500).fit(train.subset(train.by_user.rows % 8 == 0))
     for factor in (model.factors.users, model.factors.items):
         assert np.isfinite(factor).all()
         assert (factor >= 0).all()

@@ -2,11 +2,11 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.commands import tastemix
 
 README = Path(__file__).parent.parent / "README.md"
 CSV = "user,item,rating\n" + "\n".join(
@@ -39,9 +39,8 @@ def test_the_shell_snippets_run(folder: Path) -> None:
     commands = [line for line in lines if line.startswith("tastemix")]
     assert len(commands) >= 2
     for command in commands:
-        name, *arguments = shlex.split(command, comments=True)
-        program = Path(sys.executable).with_name(name)
-        done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+        _, *arguments = shlex.split(command, comments=True)
+        done = tastemix(*arguments)
         assert done.returncode == 0, done.stderr
 
 

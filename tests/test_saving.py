@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import fcntl
+import itertools
 import json
 import os
 import random
@@ -389,24 +390,49 @@ class Interrupted(BaseException):
     """Neither an Exception nor expected anywhere."""
 
 
-def at_line(count: int, act: Callable[[], object]) -> Callable[..., Any]:
-    """A trace function that acts when `count` lines of the module have been reached.
+def at_lines(act: Callable[[int], object]) -> Callable[..., Any]:
+    """A trace function that acts on the number of each line of the module that is reached.
 
     Not in the function that holds the lock: it would be held until this process ends.
     """
-    left = count
 
     def trace(frame: Any, event: str, _: object) -> Any:
-        nonlocal left
         if frame.f_code.co_filename != folder.__file__ or frame.f_code.co_name == "_alone_in":
             return None
         if event == "line":
-            left -= 1
-            if left == 0:
-                act()
+            act(frame.f_lineno)
         return trace
 
     return trace
+
+
+def at_line(count: int, act: Callable[[], object]) -> Callable[..., Any]:
+    """A trace function that acts when `count` lines of the module have been reached."""
+    left = itertools.count(count - 1, -1)
+    return at_lines(lambda _: act() if next(left) == 0 else None)
+
+
+def moments(folder: Path) -> list[int]:
+    """After how many lines a save reaches one for the first or for the last time, and its end.
+
+    What lies between are the same lines for another table.
+    """
+    lines: list[int] = []
+    OLDER.save(folder)
+    traced(at_lines(lines.append), folder)
+    last = {line: at for at, line in enumerate(lines, 1)}
+    first = {line: at for at, line in reversed([*enumerate(lines, 1)])}
+    return [*sorted({*first.values(), *last.values()}), len(lines) + 1]
+
+
+def traced(trace: Callable[..., Any], folder: Path) -> None:
+    """Save the newer model under a trace function."""
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        NEWER.save(folder)
+    finally:
+        sys.settrace(before)
 
 
 def save_until(count: int, folder: Path) -> bool:
@@ -415,14 +441,10 @@ def save_until(count: int, folder: Path) -> bool:
     def interrupt() -> None:
         raise Interrupted
 
-    before = sys.gettrace()
-    sys.settrace(at_line(count, interrupt))
     try:
-        NEWER.save(folder)
+        traced(at_line(count, interrupt), folder)
     except Interrupted:
         return False
-    finally:
-        sys.settrace(before)
     return True
 
 
@@ -431,13 +453,11 @@ def save_until(count: int, folder: Path) -> bool:
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_save_interrupted_at_any_line_leaves_the_older_model_or_the_newer(tmp_path: Path) -> None:
     seen = []
-    for count in range(1, 2000):
+    for count in moments(tmp_path):
         OLDER.save(tmp_path)
         has_nothing_left_over(tmp_path)  # whatever was left by the one interrupted before
         done = save_until(count, tmp_path)
         seen.append(is_whole(tmp_path))
-        if done:
-            break
     assert done
     assert len(seen) > 50
     assert seen == sorted(seen)  # the older one first, from some line on the newer one
@@ -558,14 +578,15 @@ def savers() -> Iterator[list[Saver]]:
 def test_a_save_killed_at_any_line_leaves_the_older_model_or_the_newer(
     savers: list[Saver], tmp_path: Path
 ) -> None:
-    seen, status = [], -signal.SIGKILL
-    while status == -signal.SIGKILL:
+    seen, ends = [], []
+    for count in moments(tmp_path):
         OLDER.save(tmp_path)
         has_nothing_left_over(tmp_path)
-        savers[0].start("RNMF", tmp_path, times=1, last_line=len(seen) + 1)
-        status = savers[0].ended()
+        savers[0].start("RNMF", tmp_path, times=1, last_line=count)
+        ends.append(savers[0].ended())
         seen.append(is_whole(tmp_path))
-    assert status == 0
+    assert set(ends[:-1]) == {-signal.SIGKILL}
+    assert ends[-1] == 0
     assert len(seen) > 50
     assert seen == sorted(seen)
     assert set(seen) == {"PR", "RNMF"}
@@ -575,10 +596,10 @@ def test_saves_killed_at_any_moment_leave_the_older_model_or_the_newer(
     savers: list[Saver], tmp_path: Path
 ) -> None:
     OLDER.save(tmp_path)
-    moments = random.Random(0)
-    for _ in range(25):
+    chance = random.Random(0)
+    for _ in range(15):
         child = savers[0].start("both", tmp_path, times=10**6)
-        time.sleep(moments.uniform(0, 0.04))
+        time.sleep(chance.uniform(0, 0.04))
         os.kill(child, signal.SIGKILL)
         assert savers[0].ended() == -signal.SIGKILL
         is_whole(tmp_path)

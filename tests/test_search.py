@@ -9,7 +9,7 @@ import tastemix as tm
 from tastemix.data import splits
 from tastemix.errors import ParameterError
 from tastemix.evaluation.search import Search, Trial, beside, candidates, search
-from tastemix.methods import anmf
+from tastemix.methods import default_method
 from tests.conftest import Watched, random_ratings
 
 
@@ -63,7 +63,7 @@ def test_the_baseline_is_a_candidate_and_may_be_the_best() -> None:
 
 def test_l2_of_our_own_method_is_searched(found: tuple[tm.Ratings, Search, list[Trial]]) -> None:
     ratings, _, seen = found
-    own = anmf.default(ratings)
+    own = default_method(ratings)
     tried = {trial.method.l2 for trial in seen if isinstance(trial.method, tm.ANMF)}
     assert min(tried) <= own.l2 < own.l2 * 4 <= max(tried)
 
@@ -72,7 +72,7 @@ def test_where_ratings_are_mostly_noise_a_larger_l2_is_found() -> None:
     ratings = offsets_only()
     own = [trial for trial in search(ratings).trials if isinstance(trial.method, tm.ANMF)]
     best = min(own, key=lambda trial: trial.rmse).method
-    assert best.l2 >= 4 * anmf.default(ratings).l2
+    assert best.l2 >= 4 * default_method(ratings).l2
 
 
 def test_settings_beside_the_best_are_tried(

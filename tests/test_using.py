@@ -245,7 +245,7 @@ def test_similar_is_the_cosine_of_the_weights_shrunk(model: tm.Model) -> None:
 
 def test_similar_of_an_average_compares_all_members(model: tm.Model) -> None:
     averaged = dataclasses.replace(model, scores=members())
-    tastes = np.hstack([f.items[:, :3] for f in members().split()])
+    tastes = np.hstack([f.items[:, :3] for f in members().parts])
     expected = shrunk_cosine(tastes, 10, RATINGS.by_item.counts)
     expected[10] = -1
     name = RATINGS.items[10]

@@ -13,10 +13,11 @@ from tastemix.evaluation import metrics as metrics
 from tastemix.evaluation.cross_validation import Results as Results
 from tastemix.evaluation.cross_validation import cross_validate as cross_validate
 from tastemix.methods.anmf import ANMF as ANMF
-from tastemix.methods.anmf import fit as fit
 from tastemix.methods.baselines import Baseline as Baseline
 from tastemix.methods.baselines import Popular as Popular
 from tastemix.methods.baselines import Random as Random
+from tastemix.methods.cnmf import CNMF as CNMF
+from tastemix.methods.default import fit as fit
 from tastemix.methods.paper import MIXD as MIXD
 from tastemix.methods.paper import MIXR as MIXR
 from tastemix.methods.paper import NMF as NMF

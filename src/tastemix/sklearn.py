@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from tastemix.data.ratings import Ratings
 from tastemix.engine import engine_of
-from tastemix.engine.base import Engine, Matrix, RandomStart, Session
+from tastemix.engine.base import Engine, Session
 from tastemix.engine.objective import Centre, Objective, Prior
+from tastemix.engine.sides import Matrix
+from tastemix.engine.start import RandomStart
 from tastemix.errors import DataError, ParameterError
 from tastemix.model import fold_in
 from tastemix.model.factors import Factors
@@ -219,7 +221,9 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return Ratings.from_sparse(observed), X.dtype
 
     def _rows(self, ratings: Ratings) -> Matrix:
-        return fold_in.rows(ratings.by_user, self._factors, "users", self._phases, self.engine)
+        return fold_in.rows(
+            ratings.by_user, self._factors, "users", self._phases, engine_of(self.engine)
+        )
 
     def _errors(self, ratings: Ratings, rows: Matrix) -> Array:
         half = ratings.by_user

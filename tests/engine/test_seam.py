@@ -5,9 +5,9 @@ import pytest
 
 import tastemix as tm
 from tastemix.engine import RandomStart, ReferenceEngine, _native
-from tastemix.engine.base import drawn
 from tastemix.engine.objective import Objective
 from tastemix.engine.reference import Choices
+from tastemix.engine.start import drawn
 from tastemix.engine.totals import Totals
 from tests.conftest import random_ratings
 from tests.engine.problems import ENGINES, OBJECTIVES, engine, steps

@@ -11,6 +11,7 @@ import typer
 
 from tastemix import methods
 from tastemix.data.ratings import Duplicates, Ratings, read
+from tastemix.engine import ENGINES
 from tastemix.errors import DataError, ParameterError
 from tastemix.methods.recipe import Tunable
 
@@ -19,7 +20,7 @@ METHODS = {
     for method in (
         *(methods.NMF, methods.RNMF, methods.PR, methods.PRD, methods.MIXR, methods.MIXD),
         *(methods.PSVD, methods.SSVD, methods.Random, methods.Popular, methods.Baseline),
-        methods.ANMF,
+        *(methods.ANMF, methods.CNMF),
     )
 }
 DEFAULT_RANK = 10
@@ -39,6 +40,13 @@ DuplicatesOption = Annotated[
     typer.Option(
         "--duplicates",
         help="What to do if a user rated an item more than once: refuse, last or mean.",
+    ),
+]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help=f"Where to fit: {' or '.join(ENGINES)} (default: TASTEMIX_ENGINE, or cpu).",
     ),
 ]
 _KEYWORD = re.compile(r"\b(user|item|rating|scale|duplicates)=(?:'(\w+)')?")

@@ -12,6 +12,7 @@ from rich.table import Table
 from tastemix.cli import choices
 from tastemix.cli.console import err, facts, out, progress, say
 from tastemix.data.ratings import Ratings
+from tastemix.engine import engine_of
 from tastemix.evaluation.cross_validation import Results, cross_validate
 from tastemix.evaluation.metrics.facts import NINE, Direction, fact, lower_is_better
 from tastemix.report import exhibits
@@ -45,6 +46,7 @@ def compare(
     rating: choices.Rating = "rating",
     scale: choices.ScaleOption = None,
     duplicates: choices.DuplicatesOption = "refuse",
+    engine: choices.EngineOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Cross-validate methods on a file of ratings and print their metrics.
@@ -53,11 +55,12 @@ def compare(
     """
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     untuned = [choices.method(name, default_rank=rank) for name in names]
+    engine_of(engine)  # a wrong name is told before the file is read
     table = choices.table(ratings, user, item, rating, scale, duplicates)
     if not as_json:
         say(str(table))
     chosen = [choices.tuned(method, table) for method in untuned]
-    results = judged(chosen, table, folds, seed)
+    results = judged(chosen, table, folds, seed, engine)
     for name, reason in results.failures.items():
         err.print(f"{name} failed and was left out: {escape(reason)}", soft_wrap=True)
     if not results.methods():
@@ -72,7 +75,9 @@ def compare(
         (err.print if as_json else say)(f"report written to {escape(str(page))}")
 
 
-def judged(methods: list[Any], ratings: Ratings, folds: int, seed: int = 0) -> Results:
+def judged(
+    methods: list[Any], ratings: Ratings, folds: int, seed: int = 0, engine: str | None = None
+) -> Results:
     """Cross-validation with a bar."""
     with progress("fits", len(methods) * folds) as show:
         return cross_validate(
@@ -81,6 +86,7 @@ def judged(methods: list[Any], ratings: Ratings, folds: int, seed: int = 0) -> R
             folds,
             seed=seed,
             catalogue=True,
+            engine=engine,
             on_progress=lambda done, total, name, left: show(done, name),
         )
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from tastemix.cli import choices
 from tastemix.cli.console import facts, out, progress, say
 from tastemix.data import datasets as known_datasets
+from tastemix.engine import engine_of
 from tastemix.experiments import EXPERIMENTS, FULL, QUICK, Context, plan
 from tastemix.experiments import reproduce as run_experiments
 from tastemix.experiments.runs import Run
@@ -41,6 +42,7 @@ def reproduce(
     rating: choices.Rating = "rating",
     scale: choices.ScaleOption = None,
     duplicates: choices.DuplicatesOption = "refuse",
+    engine: choices.EngineOption = None,
 ) -> None:
     """Run the paper's experiments and report the results beside its published figures.
 
@@ -51,6 +53,8 @@ def reproduce(
     tastemix reproduce ratings.csv --out mine/ --quick
     """
     from tastemix import report
+
+    engine_of(engine)  # a wrong name is told before the data are read
 
     known = {status.dataset.name for status in known_datasets.known()}
     if Path(data).is_file():
@@ -73,7 +77,7 @@ def reproduce(
         def on_run(done: int, total: int, run: Run, left: float) -> None:
             show(len(runs) - total + done, str(run.method))
 
-        sections = run_experiments(name, ratings, output, settings, names, on_run)
+        sections = run_experiments(name, ratings, output, settings, names, on_run, engine)
     page = report.write(
         output,
         f"tastemix reproduces {name}" if name in known else f"tastemix on {name}",

@@ -13,6 +13,7 @@ from rich.table import Table
 from tastemix.cli import choices
 from tastemix.cli.console import out, progress, say
 from tastemix.data.ratings import Ratings
+from tastemix.engine import engine_of
 from tastemix.errors import ParameterError
 from tastemix.evaluation import search as searching
 from tastemix.methods.recipe import Stepwise
@@ -36,9 +37,6 @@ def train(
         int | None,
         typer.Option(help="Number of tastes (default: 10; anmf: 4 to 22, by number of ratings)."),
     ] = None,
-    steps: Annotated[
-        int | None, typer.Option(help="Training steps (default: 100; anmf: 20 per member).")
-    ] = None,
     prior_steps: Annotated[
         int | None,
         typer.Option(help="Initial steps with a prior, for mixr and mixd (default: 20)."),
@@ -49,6 +47,9 @@ def train(
     ] = None,
     l1: Annotated[
         float | None, typer.Option(help="L1 penalty, for rnmf and mixr (default: 0.2).")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Training steps (default: 100; anmf: 20 per member).")
     ] = None,
     members: Annotated[
         int | None, typer.Option(help="Number of factorisations to average, for anmf (default: 8).")
@@ -67,6 +68,7 @@ def train(
     rating: choices.Rating = "rating",
     scale: choices.ScaleOption = None,
     duplicates: choices.DuplicatesOption = "refuse",
+    engine: choices.EngineOption = None,
 ) -> None:
     """Fit a model to a file of ratings and save it.
 
@@ -83,21 +85,22 @@ def train(
         "prior_steps": prior_steps,
         "prior": prior,
         "l1": l1,
+        "members": members,
     }
-    options["members"] = members
     given = {name for name, value in {"method": method, **options}.items() if value is not None}
     if search and given:
         raise ParameterError(f"--search chooses --{min(given)} itself: leave one of them out")
     named = choices.method(method or DEFAULT, **options, seed=seed)
     if compress and (search or "members" not in choices.options_of(method or DEFAULT)):
         raise ParameterError("--compress merges the members of an average: use --method anmf")
+    engine_of(engine)  # a wrong name is told before the file is read
     table = choices.table(ratings, user, item, rating, scale, duplicates)
     say(str(table))
     if search:
-        chosen = _searched(table, budget, seed or 0)
+        chosen = _searched(table, budget, seed or 0, engine)
     else:
         chosen = named if rank is not None else choices.tuned(named, table)
-    model, seconds = _fitted(chosen, table)
+    model, seconds = _fitted(chosen, table, engine)
     if compress:
         model = model.compress()
     model.save(output)
@@ -105,7 +108,7 @@ def train(
     say(f"saved to [bold]{escape(str(output))}[/]")
 
 
-def _searched(ratings: Ratings, budget: float, seed: int) -> Any:
+def _searched(ratings: Ratings, budget: float, seed: int, engine: str | None) -> Any:
     """The chosen method, after showing what was tried."""
     most, done, began = len(searching.candidates(ratings)), 0, time.perf_counter()
     with progress("trials", most) as show:
@@ -116,7 +119,7 @@ def _searched(ratings: Ratings, budget: float, seed: int) -> Any:
             show(min(done, most), choices.label(trial.method))
             return time.perf_counter() - began > budget
 
-        found = searching.search(ratings, seed=seed, on_trial=on_trial)
+        found = searching.search(ratings, seed=seed, on_trial=on_trial, engine=engine)
     tried = Table("method", "RMSE", "seconds", title="Tried, best first")
     for trial in sorted(found.trials, key=lambda trial: trial.rmse):
         tried.add_row(choices.label(trial.method), f"{trial.rmse:.4f}", f"{trial.seconds:.1f}")
@@ -129,11 +132,13 @@ def _searched(ratings: Ratings, budget: float, seed: int) -> Any:
     return found.method
 
 
-def _fitted(method: Any, ratings: Ratings) -> tuple[Model, float]:
+def _fitted(method: Any, ratings: Ratings, engine: str | None) -> tuple[Model, float]:
     began = time.perf_counter()
     if isinstance(method, Stepwise):
         with progress("steps", method.total_steps) as show:
-            model = method.fit(ratings, on_step=lambda step, session: show(step.number))
+            model = method.fit(
+                ratings, on_step=lambda step, session: show(step.number), engine=engine
+            )
     else:
-        model = method.fit(ratings)
+        model = method.fit(ratings, engine=engine)
     return model, time.perf_counter() - began

@@ -74,6 +74,8 @@ def columns_of(table: Any, columns: Sequence[str]) -> list[Any]:
 
 def as_values(rating: Any) -> Values:
     """Finite float32 ratings."""
+    if isinstance(rating, np.ndarray) and rating.dtype == np.float32 and np.isfinite(rating).all():
+        return rating
     column = _as_numbers(rating, "rating", pa.types.is_decimal)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from tastemix.data.columns import ERRORS, is_text, positions
 from tastemix.errors import DataError
@@ -15,7 +17,6 @@ from tastemix.errors import DataError
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _BLOCK = 4 * 2**20
 _EXACT_IN_FLOAT = 2**53
-_DISTINCT_TEXT = pa.dictionary(pa.int32(), pa.string())
 _NUMERIC = (pa.int64(), pa.float64(), pa.null())
 _DECIMAL = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 
@@ -39,7 +40,7 @@ def load(file: Path, head: bytes, columns: Sequence[str]) -> list[pa.ChunkedArra
 
     guessed = _first_block(pa.input_stream(file, compression=compression), file)
     guess = [guessed.field(at).type for at in positions(columns, guessed.names)]
-    kinds = [_DISTINCT_TEXT, _DISTINCT_TEXT, pa.float64(), *map(_time_kind, guess[3:])]
+    kinds = [pa.string(), pa.string(), pa.float64(), *map(_time_kind, guess[3:])]
     try:
         table = read(dict(zip(columns, kinds, strict=True)))
     except pa.ArrowInvalid:
@@ -93,13 +94,13 @@ def _time_kind(guess: pa.DataType) -> pa.DataType:
 def _ids(column: pa.ChunkedArray, guess: pa.DataType, what: str) -> pa.ChunkedArray:
     """Numbers where every entry is written as its number prints, else the text: 007 is not 7.
 
-    Only distinct entries are looked at. What csv cannot tell from text, such as dates, is text.
+    What csv cannot tell from text, such as dates, is text.
     """
-    if is_text(column.type):
-        column = _cast(column, pa.string(), what).dictionary_encode()
-    chunks = column.unify_dictionaries().chunks
+    column = _cast(column, pa.string(), what)
+    integers = _printed_integers(column) if guess == pa.int64() else None
+    chunks = column.dictionary_encode().chunks if integers is None else []
     if not chunks:
-        return column
+        return column if integers is None else integers
     texts = chunks[0].dictionary
     ids = _printed_numbers(texts) if guess in _NUMERIC else None
     if ids is None:
@@ -107,6 +108,36 @@ def _ids(column: pa.ChunkedArray, guess: pa.DataType, what: str) -> pa.ChunkedAr
     if ids.null_count:  # As a plain column, so that the row without an id can be named.
         return pa.chunked_array([ids.take(chunk.indices) for chunk in chunks])
     return pa.chunked_array([pa.DictionaryArray.from_arrays(c.indices, ids) for c in chunks])
+
+
+def _printed_integers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Texts as integers where that is all they are: the quick way for most files.
+
+    Written in another way, with a leading zero say, a decimal number is longer than it prints; so
+    the texts have as many bytes as their numbers if and only if all are written so.
+    """
+    try:
+        numbers = column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    for text in column.chunks:
+        data = np.frombuffer(text.buffers()[2] or b"", np.uint8)
+        if data.max(initial=0) > ord("9"):  # Arrow reads 0x1F too.
+            return None
+    written = pc.sum(pc.binary_length(column)).as_py() or 0
+    printed = sum(_printed_length(chunk.to_numpy()) for chunk in numbers.chunks)
+    return numbers if written == printed else None
+
+
+def _printed_length(numbers: NDArray[np.int64]) -> int:
+    """How many digits and signs these numbers print as, all together."""
+    size = np.abs(numbers)
+    length = len(size) + int(np.count_nonzero(numbers < 0))
+    power, most = 10, int(size.max(initial=0))
+    while power <= most:
+        length += int(np.count_nonzero(size >= power))
+        power *= 10
+    return length
 
 
 def _printed_numbers(texts: pa.Array) -> pa.Array | None:

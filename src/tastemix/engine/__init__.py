@@ -5,19 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from tastemix.engine.base import (
-    Engine,
-    Held,
-    Pair,
-    Placed,
-    Pulls,
-    RandomStart,
-    Session,
-    Side,
-    StepReport,
-)
+from tastemix.data.ratings import Side
+from tastemix.engine.base import Engine, Placed, Session, StepReport
 from tastemix.engine.cpu import CpuEngine, set_threads
 from tastemix.engine.reference import ReferenceEngine
+from tastemix.engine.sides import Held, Pair, Pulls
+from tastemix.engine.start import RandomStart
 from tastemix.errors import ParameterError
 
 ENGINES: dict[str, Callable[[], Engine]] = {"cpu": CpuEngine, "reference": ReferenceEngine}

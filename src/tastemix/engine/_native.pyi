@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 from numpy import float32, float64, int32, int64, uint8
 from numpy.typing import NDArray
 
@@ -61,6 +63,25 @@ class Catalogue:
         n: int,
     ) -> NDArray[int32]: ...
 
+def fold(
+    fixed: Rows,
+    pointers: NDArray[int64],
+    indices: NDArray[int32],
+    values: NDArray[float32],
+    start: NDArray[float32],
+    held: Sequence[int],
+    shift: float,
+    l2: float,
+    l2_per_rating: float,
+    prior: float,
+    weight: float,
+    dynamic: bool,
+    gram: NDArray[float32],
+    linear: NDArray[float32],
+    centres: NDArray[float32] | None,
+    max_updates: int,
+    times: int,
+) -> NDArray[float32]: ...
 def row_errors(
     half: Half, moving: Rows, fixed: Rows, shift: float, low: float, high: float, /
 ) -> NDArray[float64]: ...

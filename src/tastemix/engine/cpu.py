@@ -9,26 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tastemix import checks
-from tastemix.data.ratings import Half, Ratings
+from tastemix.data.ratings import Half, Ratings, Side
 from tastemix.engine import _native
-from tastemix.engine.base import (
-    OTHER,
-    SIDES,
-    Errors,
-    Held,
-    Matrix,
-    Pair,
-    Pull,
-    Pulls,
-    RandomStart,
-    Side,
-    Spread,
-    Start,
-    StepReport,
-    drawn,
-    update_bound,
-)
+from tastemix.engine.base import Errors, Fold, Spread, StepReport, update_bound
 from tastemix.engine.objective import Objective
+from tastemix.engine.sides import OTHER, SIDES, Held, Matrix, Pair, Pull, Pulls
+from tastemix.engine.start import RandomStart, Start, drawn
 from tastemix.engine.totals import Totals, gram_of, linear_of, unknown_power
 from tastemix.errors import EngineError, ParameterError
 
@@ -229,46 +215,38 @@ class CpuFixed:
     def __init__(self, factor: Matrix) -> None:
         self._rows = _native.Rows(np.ascontiguousarray(factor, np.float32))
         self._count, self._rank = factor.shape
-        self._totals: Totals | None = None
+        self._terms: dict[tuple[Objective, float], tuple[Matrix, Matrix]] = {}
 
-    def rows(
-        self,
-        half: Half,
-        start: Matrix,
-        held: tuple[int, ...],
-        objective: Objective,
-        shift: float,
-        *,
-        centres: Matrix | None = None,
-        max_updates: int,
-        times: int = 1,
-    ) -> Matrix:
+    def rows(self, fold: Fold) -> Matrix:
         """See Fixed.rows."""
-        if objective.unknown_weight and self._totals is None:
-            self._totals = Totals.of(self._count, self._rows.sums(None, None, True))
-        moving = _native.Rows(np.ascontiguousarray(start, np.float32))
-        mover = _native.Mover(_half(half, self._count), moving, shift, _native.Workspace())
-        for coordinate in held:
-            mover.hold(coordinate)
-        target = objective.target(shift)
-        centre = start.mean(axis=0, dtype=np.float64) if objective.centred else None
-        gram = gram_of(objective, self._totals).ravel()
-        linear = linear_of(objective, target, self._rank, self._totals, centre)
-        near = None if centres is None else _native.Rows(np.ascontiguousarray(centres, np.float32))
-        for _ in range(times):
-            mover.survey(
-                self._rows,
-                objective.l2,
-                objective.l2_per_rating,
-                target,
-                objective.unknown_weight,
-                objective.dynamic,
-                gram,
-                linear,
-                near,
-            )
-            mover.descend(0.0, max_updates)
-        return moving.get()
+        half, start, objective = fold.half, fold.start, fold.objective
+        target = objective.target(fold.shift)
+        if (objective, target) not in self._terms:
+            totals = self._rows.sums(None, None, True) if objective.unknown_weight else None
+            fixed = None if totals is None else Totals.of(self._count, totals)
+            linear = linear_of(objective, target, self._rank, fixed, None)
+            self._terms[objective, target] = gram_of(objective, fixed).ravel(), linear
+        gram, linear = self._terms[objective, target]
+        if objective.centred:
+            centre = start[0] if len(start) == 1 else start.mean(axis=0, dtype=np.float64)
+            linear = linear - np.float32(objective.l2) * centre.astype(np.float32)
+        return _native.fold(
+            self._rows,
+            *(half.pointers, half.indices, half.values),
+            np.ascontiguousarray(start, np.float32),
+            fold.held,
+            fold.shift,
+            objective.l2,
+            objective.l2_per_rating,
+            target,
+            objective.unknown_weight,
+            objective.dynamic,
+            gram,
+            linear,
+            None if fold.centres is None else np.ascontiguousarray(fold.centres, np.float32),
+            fold.max_updates,
+            fold.times,
+        )
 
 
 class CpuEngine:

@@ -16,25 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tastemix.data.ratings import Half, Ratings
-from tastemix.engine.base import (
-    OTHER,
-    SIDES,
-    Errors,
-    Held,
-    Matrix,
-    Pair,
-    Pull,
-    Pulls,
-    RandomStart,
-    Side,
-    Spread,
-    Start,
-    StepReport,
-    drawn,
-    update_bound,
-)
+from tastemix.data.ratings import Half, Ratings, Side
+from tastemix.engine.base import Errors, Fold, Spread, StepReport, update_bound
 from tastemix.engine.objective import Objective
+from tastemix.engine.sides import OTHER, SIDES, Held, Matrix, Pair, Pull, Pulls
+from tastemix.engine.start import RandomStart, Start, drawn
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -305,31 +291,20 @@ class ReferenceFixed:
 
     factor: Array
 
-    def rows(
-        self,
-        half: Half,
-        start: Matrix,
-        held: tuple[int, ...],
-        objective: Objective,
-        shift: float,
-        *,
-        centres: Matrix | None = None,
-        max_updates: int,
-        times: int = 1,
-    ) -> Matrix:
+    def rows(self, fold: Fold) -> Matrix:
         """See Fixed.rows."""
-        X, Y = start.astype(np.float64), self.factor
+        X, Y, objective = fold.start.astype(np.float64), self.factor, fold.objective
         movable = np.ones(X.shape[1], bool)
-        movable[list(held)] = False
-        near = np.zeros_like(X) if centres is None else np.asarray(centres, np.float64)
+        movable[list(fold.held)] = False
+        near = np.zeros_like(X) if fold.centres is None else np.asarray(fold.centres, np.float64)
         if objective.centred:
             near[:] = X.mean(axis=0)
-        for _ in range(times):
+        for _ in range(fold.times):
             for row, x in enumerate(X):
-                indices, values = half.row(row)
-                a, target = values.astype(np.float64) - shift, objective.target(shift)
+                indices, values = fold.half.row(row)
+                a, target = values.astype(np.float64) - fold.shift, objective.target(fold.shift)
                 problem = row_problem(a, Y[indices], Y, x, near[row], objective, target)
-                X[row], _ = descend(problem, x, movable, 0.0, max_updates)
+                X[row], _ = descend(problem, x, movable, 0.0, fold.max_updates)
         return X.astype(np.float32)
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tastemix.engine.base import Floats, Matrix
 from tastemix.engine.objective import Objective
+from tastemix.engine.sides import Floats, Matrix
 
 Span = tuple[Floats, float, float, Floats]
 

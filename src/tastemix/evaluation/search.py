@@ -25,7 +25,7 @@ from tastemix.data.ratings import Ratings
 from tastemix.errors import ParameterError
 from tastemix.evaluation.fitting import EngineChoice, fitted
 from tastemix.evaluation.metrics import rmse
-from tastemix.methods import anmf
+from tastemix.methods import anmf, default_method
 from tastemix.model.model import Model
 
 RANK_SHARES = (0.25, 0.5)
@@ -129,7 +129,7 @@ def candidates(ratings: Ratings, seed: int = 0) -> list[Any]:
 
     Ranks grow with the ratings, as those of our own method do.
     """
-    own = replace(anmf.default(ratings), seed=seed)
+    own = replace(default_method(ratings), seed=seed)
     ranks = sorted({max(1, round(own.rank * share)) for share in RANK_SHARES})
     return [
         known.Baseline(),

@@ -1,13 +1,17 @@
 """Methods: the paper's, the baselines and ANMF."""
 
 from tastemix.methods.anmf import ANMF
+from tastemix.methods.averaged import Averaged
 from tastemix.methods.baselines import Baseline, Popular, Random
+from tastemix.methods.cnmf import CNMF
+from tastemix.methods.default import default_method
 from tastemix.methods.paper import MIXD, MIXR, NMF, PR, PRD, PSVD, RNMF, SSVD
 from tastemix.methods.recipe import ANLS, Method
 
 __all__ = [
     "ANLS",
     "ANMF",
+    "CNMF",
     "MIXD",
     "MIXR",
     "NMF",
@@ -16,8 +20,10 @@ __all__ = [
     "PSVD",
     "RNMF",
     "SSVD",
+    "Averaged",
     "Baseline",
     "Method",
     "Popular",
     "Random",
+    "default_method",
 ]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from tastemix import checks
 from tastemix.data.ids import Indices
 from tastemix.data.ratings import Half, Ratings, Scale
-from tastemix.engine.base import Engine, Held
+from tastemix.engine.base import Engine
+from tastemix.engine.sides import Held
 from tastemix.model.factors import Factors, Floats
 from tastemix.model.model import Model
 from tastemix.model.topn import Allowed, best_items

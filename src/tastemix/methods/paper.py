@@ -13,7 +13,7 @@ from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine.base import Engine
 from tastemix.engine.objective import LARGEST, Objective
 from tastemix.errors import DataError, ParameterError
-from tastemix.methods.recipe import ANLS, check_recipe, count_steps, fit_recipe
+from tastemix.methods.recipe import ANLS, Phased
 from tastemix.model.factors import Factors
 from tastemix.model.model import NOTHING_TO_LEARN, Model
 from tastemix.training import svd
@@ -21,7 +21,7 @@ from tastemix.training.phase import Phase
 
 
 @dataclass(frozen=True)
-class NMF:
+class NMF(Phased):
     """Least squares on the known ratings only."""
 
     rank: int
@@ -32,15 +32,9 @@ class NMF:
         """Unknown ratings ignored, no penalty."""
         return ANLS(self.rank, [Phase(Objective(), self.steps)], self.seed)
 
-    def __post_init__(self) -> None:
-        check_recipe(self)
-
-    total_steps = property(count_steps)
-    fit = fit_recipe
-
 
 @dataclass(frozen=True)
-class RNMF:
+class RNMF(Phased):
     """NMF with an L1 penalty on both factors."""
 
     rank: int
@@ -52,15 +46,9 @@ class RNMF:
         """Unknown ratings ignored, λ₁ = l1."""
         return ANLS(self.rank, [Phase(Objective(l1=self.l1), self.steps)], self.seed)
 
-    def __post_init__(self) -> None:
-        check_recipe(self)
-
-    total_steps = property(count_steps)
-    fit = fit_recipe
-
 
 @dataclass(frozen=True)
-class PR:
+class PR(Phased):
     """Every unknown rating is set to `prior`, by default the middle of the scale."""
 
     rank: int
@@ -75,15 +63,9 @@ class PR:
         objective = Objective(prior=prior, weight=self.weight)
         return ANLS(self.rank, [Phase(objective, self.steps)], self.seed)
 
-    def __post_init__(self) -> None:
-        check_recipe(self)
-
-    total_steps = property(count_steps)
-    fit = fit_recipe
-
 
 @dataclass(frozen=True)
-class PRD:
+class PRD(Phased):
     """Every unknown rating is set to what the factors predict for it, updated at every step."""
 
     rank: int
@@ -96,15 +78,9 @@ class PRD:
         objective = Objective(prior="dynamic", weight=self.weight)
         return ANLS(self.rank, [Phase(objective, self.steps)], self.seed)
 
-    def __post_init__(self) -> None:
-        check_recipe(self)
-
-    total_steps = property(count_steps)
-    fit = fit_recipe
-
 
 @dataclass(frozen=True)
-class MIXR:
+class MIXR(Phased):
     """PR for the first `prior_steps` steps, then RNMF for the rest of `steps`."""
 
     rank: int
@@ -122,15 +98,9 @@ class MIXR:
         ]
         return ANLS(self.rank, phases, self.seed)
 
-    def __post_init__(self) -> None:
-        check_recipe(self)
-
-    total_steps = property(count_steps)
-    fit = fit_recipe
-
 
 @dataclass(frozen=True)
-class MIXD:
+class MIXD(Phased):
     """PR for the first `prior_steps` steps, then PRD for the rest of `steps`."""
 
     rank: int
@@ -146,12 +116,6 @@ class MIXD:
             Phase(Objective(prior="dynamic"), self.steps - self.prior_steps),
         ]
         return ANLS(self.rank, phases, self.seed)
-
-    def __post_init__(self) -> None:
-        check_recipe(self)
-
-    total_steps = property(count_steps)
-    fit = fit_recipe
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,9 @@ import numpy as np
 from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine import engine_of
-from tastemix.engine.base import (
-    SIDES,
-    Engine,
-    Held,
-    Pair,
-    Placed,
-    RandomStart,
-    Session,
-    Start,
-    with_offsets,
-)
+from tastemix.engine.base import Engine, Placed, Session
+from tastemix.engine.sides import SIDES, Held, Pair
+from tastemix.engine.start import RandomStart, Start, with_offsets
 from tastemix.errors import ParameterError
 from tastemix.model.factors import Factors
 from tastemix.model.fold_in import takes_average
@@ -31,6 +23,9 @@ from tastemix.training import loop
 from tastemix.training.early_stop import EarlyStop, part_of
 from tastemix.training.loop import OnStep, Step
 from tastemix.training.phase import Phase
+
+ANY_SCALE = (1.0, 5.0)
+"""To look at a recipe without ratings: no parameter is right on one scale and wrong on another."""
 
 
 class Method(Protocol):
@@ -50,7 +45,13 @@ class Stepwise(Protocol):
         """The number of steps of a fit that is not stopped early."""
         ...
 
-    def fit(self, ratings: Ratings, *, on_step: OnStep | None = None) -> Model:
+    def fit(
+        self,
+        ratings: Ratings,
+        *,
+        on_step: OnStep | None = None,
+        engine: Engine | str | None = None,
+    ) -> Model:
         """The model fitted to these ratings; on_step is called after every step."""
         ...
 
@@ -64,52 +65,51 @@ class Tunable(Protocol):
         ...
 
 
-class Recipe(Protocol):
-    """A method that is a sequence of ANLS phases."""
+class Phased:
+    """What every method that is a sequence of phases does: check its parameters, count, fit."""
 
     def recipe(self, scale: Scale) -> ANLS:
         """The phases, for ratings of this scale."""
-        ...
+        raise NotImplementedError
 
+    def __post_init__(self) -> None:
+        self.recipe(ANY_SCALE)
 
-def check_recipe(self: Recipe) -> None:
-    """Raise an error for wrong parameters when a method is created, not when it is fitted."""
-    self.recipe((1.0, 5.0))
+    @property
+    def total_steps(self) -> int:
+        """The number of steps of a fit that is not stopped early."""
+        return sum(phase.steps for phase in self.recipe(ANY_SCALE).phases)
 
+    def fit(
+        self,
+        ratings: Ratings,
+        *,
+        start: Pair | None = None,
+        held_out: Ratings | None = None,
+        patience: int = 5,
+        on_step: OnStep | None = None,
+        engine: Engine | str | None = None,
+    ) -> Model:
+        """Fit to ratings.
 
-def count_steps(self: Recipe) -> int:
-    """The steps of a whole fit."""
-    return sum(phase.steps for phase in self.recipe((1.0, 5.0)).phases)
-
-
-def fit_recipe(
-    self: Recipe,
-    ratings: Ratings,
-    *,
-    start: Pair | None = None,
-    held_out: Ratings | None = None,
-    patience: int = 5,
-    on_step: OnStep | None = None,
-    engine: Engine | str | None = None,
-) -> Model:
-    """Fit to ratings.
-
-    start: initial factors, instead of random ones (a warm start).
-    held_out: ratings over the same ids. Stop when their RMSE has not improved for `patience` steps
-        of the last phase, and keep the factors of the best step.
-    on_step: called with each Step and the session; return True to stop.
-    engine: where the work is done: "cpu", "reference" or an engine object; by default the one named
-        by TASTEMIX_ENGINE, or "cpu".
-    """
-    recipe = self.recipe(ratings.scale)
-    first, held = _opening(recipe, ratings, start)
-    with placed_by(engine, ratings) as placed:
-        part = None if held_out is None else part_of(placed, ratings, held_out)
-        session = placed.open(first, held)
-        history = trained(session, recipe, part, patience, on_step)
-        factors = Factors.of(session, ratings.shift, held)
-    unknown: Unknown = "average" if takes_average(recipe.phases) else "mean"
-    return Model.of(self, factors, ratings, tuple(recipe.phases), tuple(history), unknown=unknown)
+        start: initial factors, instead of random ones (a warm start).
+        held_out: ratings over the same ids. Stop when their RMSE has not improved for `patience`
+            steps of the last phase, and keep the factors of the best step.
+        on_step: called with each Step and the session; return True to stop.
+        engine: where the work is done: "cpu", "reference" or an engine object; by default the one
+            named by TASTEMIX_ENGINE, or "cpu".
+        """
+        recipe = self.recipe(ratings.scale)
+        first, held = _opening(recipe, ratings, start)
+        with placed_by(engine, ratings) as placed:
+            part = None if held_out is None else part_of(placed, ratings, held_out)
+            session = placed.open(first, held)
+            history = trained(session, recipe, part, patience, on_step)
+            factors = Factors.of(session, ratings.shift, held)
+        unknown: Unknown = "average" if takes_average(recipe.phases) else "mean"
+        return Model.of(
+            self, factors, ratings, tuple(recipe.phases), tuple(history), unknown=unknown
+        )
 
 
 @contextmanager
@@ -161,7 +161,7 @@ def _opening(recipe: ANLS, ratings: Ratings, start: Pair | None) -> tuple[Start,
 
 
 @dataclass(frozen=True)
-class ANLS:
+class ANLS(Phased):
     """Any sequence of phases.
 
     With `offsets`, a prediction is p_u + q_i + w_u·h_i, all nonnegative: two more coordinates, each
@@ -186,6 +186,3 @@ class ANLS:
     def recipe(self, scale: Scale) -> ANLS:
         """Itself."""
         return self
-
-    total_steps = property(count_steps)
-    fit = fit_recipe

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tastemix import checks
-from tastemix.data.ratings import Ratings
+from tastemix.data.ratings import Ratings, Side
 from tastemix.engine import engine_of
-from tastemix.engine.base import Engine, Side
+from tastemix.engine.base import Engine
 from tastemix.errors import ParameterError
 from tastemix.model import distil, explain, fold_in
 from tastemix.model.factors import Head, Population

@@ -7,8 +7,9 @@ import numpy as np
 from tastemix import checks, draws
 from tastemix.data.ratings import Ratings
 from tastemix.engine import engine_of
-from tastemix.engine.base import SIDES, Held, Matrix, Pair, held_offsets, with_offsets
 from tastemix.engine.objective import Objective
+from tastemix.engine.sides import SIDES, Held, Matrix, Pair
+from tastemix.engine.start import held_offsets, with_offsets
 from tastemix.model import explain
 from tastemix.model.factors import Factors
 from tastemix.training import loop

@@ -69,11 +69,6 @@ def tastes_of(factors: Factors) -> NDArray[np.intp]:
     return factors.tastes.T.ravel()
 
 
-def tastes_by_member(factors: Factors) -> NDArray[np.intp]:
-    """(tastes, members): where each taste is in every member."""
-    return factors.tastes
-
-
 def aligned(first: Factors, other: Factors) -> Factors:
     """The other factors, with their tastes in the order of the most similar ones of the first."""
     from scipy.optimize import linear_sum_assignment

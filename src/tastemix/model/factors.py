@@ -12,19 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tastemix.data.ids import Ids, Indices
-from tastemix.data.ratings import Half
+from tastemix.data.ratings import Half, Side
 from tastemix.engine import scoring
-from tastemix.engine.base import (
-    SIDES,
-    Engine,
-    Fixed,
-    Held,
-    Matrix,
-    Pull,
-    Pulls,
-    Session,
-    Side,
-)
+from tastemix.engine.base import Engine, Fixed, Session
+from tastemix.engine.sides import SIDES, Held, Matrix, Pull, Pulls
 from tastemix.model.topn import Allowed
 from tastemix.training.phase import Phase
 
@@ -213,6 +204,8 @@ class Population:
     @staticmethod
     def of(ids: Ids, half: Half) -> Population:
         """The population of one side of the ratings."""
+        if len(ids) == 1 and len(half.values):
+            return Population(ids, np.array([half.values.mean(dtype=np.float64)]), half.counts)
         mean, counts = np.full(len(ids), np.nan), half.counts
         bounds = np.searchsorted(half.pointers, np.arange(0, len(half.values), AT_ONCE))
         for first, last in pairwise([*bounds, len(ids)]):

@@ -19,11 +19,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tastemix.data import entries
 from tastemix.data.ids import Ids, Indices
-from tastemix.data.ratings import Half, Ratings, Scale
+from tastemix.data.ratings import Half, Ratings, Scale, Side
+from tastemix.data.reading import as_values
 from tastemix.engine import engine_of
-from tastemix.engine.base import OTHER, SIDES, Engine, Matrix, Pair, Placed, Pull, Pulls, Side
+from tastemix.engine.base import Engine, Fold, Placed
 from tastemix.engine.objective import Objective
+from tastemix.engine.sides import OTHER, SIDES, Matrix, Pair, Pull, Pulls
 from tastemix.errors import IdError, ParameterError
 from tastemix.model.factors import Factors, Head
 from tastemix.training import loop
@@ -43,7 +46,7 @@ def rows(
     factors: Factors,
     side: Side,
     phases: Sequence[Phase],
-    engine: Engine | str | None = None,
+    engine: Engine,
 ) -> Matrix:
     """The rows of `side` that fit the ratings of `half`, given the other side's factor.
 
@@ -62,17 +65,19 @@ def rows(
     elif objective.chosen:
         start = centres = suggested(half, factors, side, objective)
     held = factors.held.of(side)
-    start[:, held] = 1
-    return factors.fixed(OTHER[side], engine_of(engine)).rows(
+    if held:
+        start[:, held] = 1
+    fold = Fold(
         half,
-        np.maximum(start, 0),
+        start if centres is None else np.maximum(start, 0),
         held,
         objective,
         factors.shift,
-        centres=centres,
         max_updates=UPDATES_A_STEP * rank if objective.dynamic else MOST_UPDATES,
+        centres=centres,
         times=phase.steps if objective.dynamic else 1,
     )
+    return factors.fixed(OTHER[side], engine).rows(fold)
 
 
 def suggested(half: Half, factors: Factors, side: Side, objective: Objective) -> Matrix:
@@ -100,14 +105,16 @@ def given(ratings: Mapping[Any, float], known: Ids, scale: Scale) -> Ratings:
         raise IdError(
             f"{what} {missing!r} is not in the model: leave it out of the ratings to fold in"
         )
-    here = np.zeros(len(numbers), np.int32)
-    ids, order = _new_ids(other), np.argsort(numbers)
-    values = list(ratings.values())
+    listed = list(ratings.values())
+    plain = all(type(value) in (int, float) for value in listed)
+    ids, values = _new_ids(other), as_values(np.array(listed, np.float32) if plain else listed)
     if what == "user":
+        here = np.zeros(len(numbers), np.int32)
         return Ratings.from_numbers(known, ids, numbers, here, values, scale)
-    return Ratings.from_numbers(
-        ids, known, here, numbers[order], [values[at] for at in order], scale
-    )
+    entries.limits(values, scale)
+    order = np.argsort(numbers)
+    half = Half(np.array([0, len(order)], np.int64), numbers[order], values[order])
+    return Ratings(ids, known, half, scale)
 
 
 @cache
@@ -117,8 +124,8 @@ def _new_ids(what: str) -> Ids:
 
 def folded(head: Head, half: Half, side: Side, engine: Engine | str | None = None) -> Factors:
     """The head's factors with the rows of `half` in place of this side's, member by member."""
-    parts = head.factors.parts
-    new = np.hstack([rows(half, part, side, head.phases, engine) for part in parts])
+    parts, chosen = head.factors.parts, engine_of(engine)
+    new = np.hstack([rows(half, part, side, head.phases, chosen) for part in parts])
     if side == "users":
         return head.factors.for_users(new)
     return dataclasses.replace(head.factors, items=new)

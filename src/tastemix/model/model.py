@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tastemix.data.ids import Indices, single
-from tastemix.data.ratings import Half, Ratings, Scale, as_ratings
+from tastemix.data.ratings import Half, Ratings, Scale, Side, as_ratings
 from tastemix.engine.base import Engine
 from tastemix.errors import DataError, ParameterError
 from tastemix.model import changes, explain, fold_in, topn
@@ -96,6 +96,10 @@ class Model:
         """The method with its parameters, as Python spells them."""
         options = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"{self.method}({options})"
+
+    def population(self, side: Side) -> Population:
+        """The users or the items."""
+        return self.users if side == "users" else self.items
 
     @property
     def factors(self) -> Factors:

@@ -7,8 +7,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tastemix.data.ids import Indices
-from tastemix.engine.base import Matrix
 from tastemix.engine.scoring import Catalogue
+from tastemix.engine.sides import Matrix
 from tastemix.errors import ParameterError
 from tastemix.model import explain
 from tastemix.model.factors import AT_ONCE, Factors, Floats, Population

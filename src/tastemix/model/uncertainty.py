@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tastemix.data.ids import Indices
-from tastemix.data.ratings import Scale
-from tastemix.engine.base import Pair, Placed, Session, Side, Spread
+from tastemix.data.ratings import Scale, Side
+from tastemix.engine.base import Placed, Session, Spread
+from tastemix.engine.sides import Pair
 from tastemix.model.factors import Factors, Floats
 
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -51,9 +52,13 @@ class Noise:
         features = _features((self.users, self.items), counts, (user, item), place)
         return np.exp(0.5 * _bounded(features @ self.coefficients))
 
+    def side(self, side: Side) -> Floats:
+        """The shares of one side."""
+        return self.users if side == "users" else self.items
+
     def rows(self, side: Side, numbers: Indices) -> Noise:
         """With these rows of one side; −1 is a new one, which is average."""
-        old: Floats = getattr(self, side)
+        old = self.side(side)
         changed: dict[str, Any] = {side: np.where(numbers < 0, 0.0, old[numbers])}
         return dataclasses.replace(self, **changed)
 

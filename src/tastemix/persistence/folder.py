@@ -34,7 +34,8 @@ from tastemix.persistence.parquet import from_parquet, reason, to_parquet
 
 INDEX = "model.json"
 FORMAT = "tastemix-model"
-VERSION = 2
+VERSION = 3
+READABLE = (2, 3)
 MOST_MISSES = 4
 """Looks at an index whose table is missing: a save may bring the same set back meanwhile."""
 MOST_INDEX = 16 * 2**20
@@ -125,10 +126,10 @@ def _read_index(home: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ModelFileError(f"{path} cannot be read: {reason(error)}") from None
     version = index.get("version")
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version not in READABLE:
         raise ModelFileError(
-            f"{home} has format version {reprlib.repr(version)}, but this release reads {VERSION}: "
-            "load it with the release that wrote it, or fit the model again"
+            f"{home} has format version {reprlib.repr(version)}, but this release reads "
+            f"{READABLE[0]} to {VERSION}: use the release that wrote it, or fit a new model"
         )
     if not isinstance(index.get("tables"), dict):
         raise ModelFileError(f"{path} names no tables")

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from tastemix.data.ids import Ids
-from tastemix.data.ratings import Ratings, Scale
-from tastemix.engine.base import Held, Matrix
+from tastemix.data.ratings import Ratings, Scale, Side
+from tastemix.engine.sides import OTHER, Held, Matrix, Pull, Pulls
 from tastemix.errors import ModelFileError, ParameterError, TastemixError
 from tastemix.model.factors import Factors, Head, Population
 from tastemix.model.fold_in import takes_average
@@ -64,8 +64,10 @@ class About:
     fingerprint: str | None
     """Of the ratings, where they are saved too."""
     made_with: dict[str, str]
-    unknown: Unknown | None
+    unknown: Unknown | None = None
     """None: saved by a release that told it by the phases."""
+    pulls: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    """The mean that users, and items, are pulled towards; what each suggests is in its table."""
 
 
 def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) -> None:
@@ -103,6 +105,7 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
         fingerprint=None if kept is None else kept.fingerprint,
         made_with=_versions(),
         unknown=model.unknown,
+        pulls=None if factors.pulls is None else _means(factors.pulls),
     )
     index = {**dataclasses.asdict(about), "held": about.held._asdict()}
     if about.ranking is not None:
@@ -116,7 +119,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     fields = {field.name for field in dataclasses.fields(About)}
     try:
         told = {name: index[name] for name in index if name in fields}
-        about = record(About, {"unknown": None, **told})
+        about = record(About, told)
         model = _model(tables, about)
         _check(model)
     except TastemixError as error:
@@ -128,6 +131,20 @@ def load(path: str | os.PathLike[str]) -> Model:
 def _about_ranking(head: Head) -> AboutRanking:
     f = head.factors
     return AboutRanking(head.phases, f.shift, f.held, f.members)
+
+
+def _means(pulls: Pulls) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    users, items = (tuple(map(float, pull.mean)) for pull in pulls)
+    return users, items
+
+
+def _pulls(tables: Mapping[str, pa.Table], about: About) -> Pulls | None:
+    """What rows are pulled towards: an item's row says what choosing it suggests of a user."""
+    if about.pulls is None:
+        return None
+    means = [np.array(mean, np.float64) for mean in about.pulls]
+    by_item, by_user = (_vectors(tables, what, "suggests") for what in ("item", "user"))
+    return Pulls(Pull(means[0], by_item), Pull(means[1], by_user))
 
 
 def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
@@ -143,7 +160,10 @@ def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
         noise = Noise(about.noise, *(share.to_numpy() for share in shares))
     by_phases: Unknown = "average" if takes_average(about.phases) else "mean"
     return Model(
-        scores=Factors(vectors[0], vectors[1], about.shift, about.held, about.members),
+        scores=Factors(
+            *(vectors[0], vectors[1], about.shift, about.held, about.members),
+            pulls=_pulls(tables, about),
+        ),
         users=users,
         items=items,
         scale=about.scale,
@@ -177,6 +197,7 @@ def _check(model: Model) -> None:
             if phase.steps > MOST_STEPS:
                 raise ModelFileError(f"a phase has {phase.steps:,} steps, more than {MOST_STEPS:,}")
         _check_factors(head.factors)
+        _check_pulls(head.factors)
     if model.noise is not None:
         _check_noise(model.noise)
     for population in (model.users, model.items):
@@ -209,6 +230,16 @@ def _check_factors(factors: Factors) -> None:
             raise ModelFileError(f"its members hold different coordinates: {reprlib.repr(held)}")
 
 
+def _check_pulls(factors: Factors) -> None:
+    if (pulls := factors.pulls) is None:
+        return
+    for pull in pulls:
+        if len(pull.mean) != factors.rank or pull.z.shape[1] != factors.rank:
+            raise ModelFileError(f"what its rows are pulled towards is not of rank {factors.rank}")
+        if not (np.isfinite(pull.mean).all() and np.isfinite(pull.z).all()):
+            raise ModelFileError("what its rows are pulled towards is not finite")
+
+
 def _check_noise(noise: Noise) -> None:
     if len(noise.coefficients) != COEFFICIENTS:
         raise ModelFileError(
@@ -229,18 +260,21 @@ def _check_population(population: Population) -> None:
 
 
 def _population_table(model: Model, what: What) -> pa.Table:
-    side = f"{what}s"
-    population: Population = getattr(model, side)
+    side: Side = "users" if what == "user" else "items"
+    population = model.population(side)
     columns = {
         "id": population.ids.values,
         "mean": pa.array(population.mean, from_pandas=True),
         "count": population.count,
-        "vector": _lists(getattr(model.factors, side)),
+        "vector": _lists(model.factors.side(side)),
     }
+    if model.factors.pulls is not None:
+        pull = model.factors.pulls.of(OTHER[side])
+        columns["suggests"] = _lists(pull.z)
     if model.ranking is not None:
-        columns["ranking"] = _lists(getattr(model.ranking.factors, side))
+        columns["ranking"] = _lists(model.ranking.factors.side(side))
     if model.noise is not None:
-        columns["noise"] = getattr(model.noise, side)
+        columns["noise"] = model.noise.side(side)
     return _with_plain_ids(pa.table(columns), "id")
 
 

@@ -10,19 +10,23 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tastemix.errors import ModelFileError
 
+LATER = frozenset({"unknown", "pulls", "choice_penalty", "choice_shrinkage"})
+"""Fields that version 2 of the format did not have; without them, they have their defaults."""
+
 
 def record(kind: Any, value: Mapping[str, Any], inside: str = "") -> Any:
     """An object of JSON as a type of ours, whose fields it must have, each as its hint says."""
     hints = get_type_hints(kind)
     for name in hints:
-        if name not in value:
+        if name not in value and name not in LATER:
             raise ModelFileError(f"it lacks {inside + name!r}")
     unknown = [name for name in value if name not in hints]
     if unknown:
         raise ModelFileError(
             f"it has {reprlib.repr(unknown[0])} in {inside!r}: that name is unknown"
         )
-    return kind(**{name: _decoded(hints[name], value[name], inside + name) for name in hints})
+    known = [name for name in hints if name in value]
+    return kind(**{name: _decoded(hints[name], value[name], inside + name) for name in known})
 
 
 def _decoded(kind: Any, value: Any, what: str) -> Any:

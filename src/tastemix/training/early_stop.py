@@ -8,7 +8,8 @@ from typing import Any
 
 from tastemix import checks
 from tastemix.data.ratings import Ratings
-from tastemix.engine.base import SIDES, Placed, Session
+from tastemix.engine.base import Placed, Session
+from tastemix.engine.sides import SIDES
 from tastemix.errors import ParameterError
 from tastemix.training.loop import Step
 from tastemix.training.phase import Phase

@@ -8,7 +8,7 @@ import numpy as np
 
 from tastemix import draws
 from tastemix.data.ratings import Ratings
-from tastemix.engine.base import Pair
+from tastemix.engine.sides import Pair
 
 
 def truncated(ratings: Ratings, rank: int, shift: float, seed: int) -> Pair:

@@ -72,42 +72,50 @@ class Dataset:
     duplicates: Duplicates = "refuse"
 
 
+_MOVIELENS = "https://files.grouplens.org/datasets/movielens"
+
+
 def _grouplens(
     name: str,
     about: str,
     scale: Scale,
-    archive: File,
+    archive: tuple[str, int],
     counts: Counts,
     ratings: Reader,
     titles: Reader,
 ) -> Dataset:
+    file = File(f"{name}.zip", (f"{_MOVIELENS}/{name}.zip",), *archive)
     return Dataset(
         name,
         about,
         scale,
         sources=(
             Source((File(f"{name}.parquet"),), parquet.ratings, counts),
-            Source((archive,), ratings, counts),
+            Source((file,), ratings, counts),
         ),
         titles=(
             Source((File(f"{name}-items.parquet"),), parquet.titles),
-            Source((archive,), titles),
+            Source((file,), titles),
         ),
     )
 
 
-_MOVIELENS = "https://files.grouplens.org/datasets/movielens"
+def _dat(folder: str, limit: int, encoding: str) -> tuple[Reader, Reader]:
+    """Readers of ratings.dat and movies.dat."""
+    ratings = partial(
+        movielens.ratings, member=f"{folder}/ratings.dat", separator="::", limit=limit
+    )
+    titles = partial(
+        movielens.titles, member=f"{folder}/movies.dat", separator="::", encoding=encoding
+    )
+    return ratings, titles
+
 
 ML_100K = _grouplens(
     "ml-100k",
     "MovieLens 100K: stars for films, 1997 and 1998",
     (1.0, 5.0),
-    File(
-        "ml-100k.zip",
-        (f"{_MOVIELENS}/ml-100k.zip",),
-        "50d2a982c66986937beb9ffb3aa76efe955bf3d5c6b761f4e3a7cd717c6a3229",
-        4_924_029,
-    ),
+    ("50d2a982c66986937beb9ffb3aa76efe955bf3d5c6b761f4e3a7cd717c6a3229", 4_924_029),
     Counts(100_000, 943, 1_682),
     partial(movielens.ratings, member="ml-100k/u.data", separator="\t", limit=1 << 24),
     partial(movielens.titles, member="ml-100k/u.item", separator="|", encoding="latin-1", more=22),
@@ -117,30 +125,18 @@ ML_1M = _grouplens(
     "ml-1m",
     "MovieLens 1M: stars for films, 2000",
     (1.0, 5.0),
-    File(
-        "ml-1m.zip",
-        (f"{_MOVIELENS}/ml-1m.zip",),
-        "a6898adb50b9ca05aa231689da44c217cb524e7ebd39d264c56e2832f2c54e20",
-        5_917_549,
-    ),
+    ("a6898adb50b9ca05aa231689da44c217cb524e7ebd39d264c56e2832f2c54e20", 5_917_549),
     Counts(1_000_209, 6_040, 3_706),
-    partial(movielens.ratings, member="ml-1m/ratings.dat", separator="::", limit=1 << 26),
-    partial(movielens.titles, member="ml-1m/movies.dat", separator="::", encoding="latin-1"),
+    *_dat("ml-1m", 1 << 26, "latin-1"),
 )
 
 ML_10M = _grouplens(
     "ml-10m",
     "MovieLens 10M: stars and half stars for films, 1995 to 2009",
     (0.5, 5.0),
-    File(
-        "ml-10m.zip",
-        (f"{_MOVIELENS}/ml-10m.zip",),
-        "813c411ccb6122564edfe752e7f80c4dcc5aa25fa94c93622f6877a7ba252862",
-        65_566_137,
-    ),
+    ("813c411ccb6122564edfe752e7f80c4dcc5aa25fa94c93622f6877a7ba252862", 65_566_137),
     Counts(10_000_054, 69_878, 10_677),
-    partial(movielens.ratings, member="ml-10M100K/ratings.dat", separator="::", limit=1 << 29),
-    partial(movielens.titles, member="ml-10M100K/movies.dat", separator="::", encoding="utf-8"),
+    *_dat("ml-10M100K", 1 << 29, "utf-8"),
 )
 
 _EIGENTASTE = "https://eigentaste.berkeley.edu/dataset"

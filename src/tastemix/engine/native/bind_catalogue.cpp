@@ -1,6 +1,6 @@
+// The catalogue and explanations for Python; as in bindings.cpp, what is checked is what would read outside an array.
 #include "bind_catalogue.hpp"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
@@ -10,20 +10,13 @@
 
 #include "catalogue.hpp"
 #include "parts.hpp"
+#include "python.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace tastemix {
 namespace {
-
-template <class T> using Line = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-bool interrupted() {
-    nb::gil_scoped_acquire gil;
-    return PyErr_CheckSignals() != 0;
-}
 
 void check_numbers(const int32_t* begin, const int32_t* end, std::size_t count) {
     if (std::any_of(begin, end, [=](int32_t i) { return i < 0 || std::size_t(i) >= count; }))

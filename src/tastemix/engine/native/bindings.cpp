@@ -1,17 +1,18 @@
 // The Python face of the core. Arguments were checked by the Python side; what is checked here is
 // what would otherwise read outside an array.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 #include "bind_catalogue.hpp"
 #include "choices.hpp"
 #include "isa.hpp"
 #include "mover.hpp"
+#include "python.hpp"
 #include "tables.hpp"
 
 namespace nb = nanobind;
@@ -19,22 +20,6 @@ using namespace nb::literals;
 
 namespace tastemix {
 namespace {
-
-template <class T> using Line = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-// True when a signal handler (Ctrl-C) raised; the exception is then set.
-bool interrupted() {
-    nb::gil_scoped_acquire gil;
-    return PyErr_CheckSignals() != 0;
-}
-
-template <class T> struct Fresh {      // a NumPy array about to be filled
-    T* data;
-    nb::capsule owner;
-    explicit Fresh(std::size_t count)
-        : data(new T[count ? count : 1]), owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); }) {}
-};
 
 void check_ids(const Line<int32_t>& ids, std::size_t count) {
     for (std::size_t i = 0; i < ids.size(); i++)
@@ -172,6 +157,29 @@ struct BoundMover {
     }
 };
 
+// The rows that fit the ratings of a few rows, from `start`: half-steps of their own, solved to the end.
+auto bound_fold(const Rows& fixed, Line<int64_t> pointers, Line<int32_t> indices, Line<float> values, Matrix start,
+                const std::vector<int>& held, float shift, float l2, float l2_per_rating, float prior, float weight,
+                bool dynamic, Line<float> gram, Line<float> linear, std::optional<Matrix> centres, int64_t max_updates,
+                int times) {
+    BoundHalf half(pointers, indices, values, fixed.count);
+    Rows moving(int64_t(start.shape(0)), int(start.shape(1)));
+    fill(moving, start);
+    std::optional<Rows> near;
+    if (centres) {
+        near.emplace(moving.count, moving.rank);
+        fill(*near, *centres);
+    }
+    Workspace work;
+    BoundMover mover(half, moving, shift, work);
+    for (const int coordinate : held) mover.hold(coordinate);
+    for (int time = 0; time < times; time++) {
+        mover.survey(fixed, l2, l2_per_rating, prior, weight, dynamic, gram, linear, near ? &*near : nullptr);
+        mover.descend(0, max_updates);
+    }
+    return matrix(moving);
+}
+
 struct BoundChoices {
     Choices choices;
 
@@ -247,6 +255,9 @@ NB_MODULE(_native, m) {
         .def_prop_ro("z", [](const BoundChoices& c) { return matrix(c.choices.z); }, nb::rv_policy::automatic)
         .def_prop_ro("centres", [](BoundChoices& c) -> Rows& { return c.choices.centres; });
     m.def("row_errors", bound_row_errors);
+    m.def("fold", bound_fold, "fixed"_a, "pointers"_a, "indices"_a, "values"_a, "start"_a, "held"_a, "shift"_a, "l2"_a,
+          "l2_per_rating"_a, "prior"_a, "weight"_a, "dynamic"_a, "gram"_a, "linear"_a, "centres"_a.none(),
+          "max_updates"_a, "times"_a);
     m.def("pair_products", bound_pair_products);
     bind_catalogue(m);
     m.def("threads", threads);

@@ -30,7 +30,7 @@ Mover::Mover(const Half& half, Rows& moving, float shift, Workspace& work)
 bool Mover::survey(const Rows& fixed, const Terms& terms, const Rows* centres, Survey& out, Poll poll) {
     const Kernels& kernels = moving_.kernels;
     const int64_t width = kernels.width, rank = moving_.rank, count = half_.chunk_count();
-    const int workers = threads();
+    const int workers = int(std::min<int64_t>(threads(), count));
     work_.make_room(half_.rows, kernels.width, count, workers);
     const float w = terms.weight, prior = terms.dynamic ? 0 : terms.prior;
     for (int64_t r = 0; w != 0 && r < rank; r++) std::copy_n(terms.gram + r * rank, rank, gram_.get() + r * width);
@@ -77,7 +77,7 @@ bool Mover::survey(const Rows& fixed, const Terms& terms, const Rows* centres, S
 bool Mover::descend(float threshold, int64_t max_updates, Descent& out, Poll poll) {
     const Kernels& kernels = moving_.kernels;
     const int64_t count = half_.chunk_count();
-    const int workers = threads();
+    const int workers = int(std::min<int64_t>(threads(), count));
     work_.make_room(half_.rows, kernels.width, count, workers);
     step_.max_updates = max_updates;
     const auto move = [&](int64_t chunk, int worker) {
@@ -98,7 +98,7 @@ bool Mover::descend(float threshold, int64_t max_updates, Descent& out, Poll pol
 
 void Mover::row_grams(const Rows& fixed, Poll poll) {
     const Kernels& kernels = moving_.kernels;
-    const int workers = threads();
+    const int workers = int(std::min<int64_t>(threads(), half_.chunk_count()));
     work_.make_room(half_.rows, kernels.width, half_.chunk_count(), workers);
     const auto form = [&](int64_t chunk, int worker) {
         float* out = work_.scratch.get() + worker * scratch_floats(kernels.width);

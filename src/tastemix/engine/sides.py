@@ -1,0 +1,62 @@
+"""What comes in two: the factors of users and items, and what their rows are pulled towards."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tastemix.data.ratings import Side
+
+Matrix = NDArray[np.float32]
+Floats = NDArray[np.float64]
+
+SIDES: tuple[Side, Side] = ("users", "items")
+OTHER: dict[Side, Side] = {"users": "items", "items": "users"}
+
+
+class Pair(NamedTuple):
+    """The two factors: a row per user and a row per item, of one rank."""
+
+    users: Matrix
+    items: Matrix
+
+    def of(self, side: Side) -> Matrix:
+        """The factor of one side."""
+        return self.users if side == "users" else self.items
+
+
+class Held(NamedTuple):
+    """Coordinates that do not move, by side."""
+
+    users: tuple[int, ...] = ()
+    items: tuple[int, ...] = ()
+
+    def of(self, side: Side) -> tuple[int, ...]:
+        """Those of one side."""
+        return self.users if side == "users" else self.items
+
+
+class Pull(NamedTuple):
+    """What the rows of one side are pulled towards: mean + (|Ω| + c)^(−½) Σ_{j∈Ω} z_j."""
+
+    mean: Floats
+    z: Matrix
+    """A row per entity of the other side."""
+
+
+class Pulls(NamedTuple):
+    """What both sides are pulled towards."""
+
+    users: Pull
+    items: Pull
+
+    def of(self, side: Side) -> Pull:
+        """That of one side."""
+        return self.users if side == "users" else self.items
+
+    def columns(self, first: int, last: int) -> Pulls:
+        """Those of some neighbouring coordinates."""
+        here = slice(first, last)
+        return Pulls(*(Pull(p.mean[here], np.ascontiguousarray(p.z[:, here])) for p in self))

@@ -1,0 +1,79 @@
+"""What is drawn at random wherever the rows live: initial factors, and what a split takes away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tastemix import checks, draws
+from tastemix.data.ratings import Side
+from tastemix.engine.sides import Held, Matrix, Pair
+
+
+def with_offsets(rows: Matrix, side: Side) -> Matrix:
+    """Two more coordinates, a user's and an item's offset: each meets a held column of ones."""
+    rank = rows.shape[1]
+    wide = np.zeros((len(rows), rank + 2), np.float32)
+    wide[:, :rank] = rows
+    wide[:, held_offsets(rank).of(side)] = 1
+    return wide
+
+
+def held_offsets(rank: int) -> Held:
+    """The columns of ones beside `rank` tastes: a user's meets the item's offset."""
+    return Held(users=(rank + 1,), items=(rank,))
+
+
+@dataclass(frozen=True)
+class RandomStart:
+    """Users uniform on (0, size), items zero: items move first.
+
+    With offsets there are two more coordinates, a user's and an item's offset: each starts at zero
+    and meets a held column of ones.
+    """
+
+    rank: int
+    seed: int = 0
+    offsets: bool = False
+    size: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.whole("rank", self.rank)
+        checks.seed(self.seed)
+
+    @property
+    def held(self) -> Held:
+        """The coordinates that stay at one."""
+        return held_offsets(self.rank) if self.offsets else Held()
+
+    def users(self, first: int, last: int) -> Matrix:
+        """The rows of users `first` to `last`, drawn from the bit generator itself: the same on any
+        machine and wherever the other rows are.
+        """
+        raw = draws.words(self.seed, (last - first, self.rank), skip=first * self.rank)
+        drawn = ((raw >> np.uint64(41)).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)
+        return self._widened(drawn * np.float32(self.size) if self.size != 1 else drawn, "users")
+
+    def items(self, first: int, last: int) -> Matrix:
+        """The rows of items `first` to `last`."""
+        return self._widened(np.zeros((last - first, self.rank), np.float32), "items")
+
+    def pair(self, users: int, items: int) -> Pair:
+        """Both factors, whole."""
+        return Pair(self.users(0, users), self.items(0, items))
+
+    def _widened(self, rows: Matrix, side: Side) -> Matrix:
+        return with_offsets(rows, side) if self.offsets else rows
+
+
+Start = RandomStart | Pair
+
+
+def drawn(count: int, seed: int, share: float) -> NDArray[np.bool_]:
+    """Which of `count` ratings a split takes away: at least one, and not all of them."""
+    taken: NDArray[np.bool_] = draws.words(seed, count) < np.uint64(int(share * 2**64))
+    if count and (taken.all() or not taken.any()):
+        taken = np.arange(count) == 0
+    return taken

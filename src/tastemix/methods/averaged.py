@@ -1,0 +1,150 @@
+"""The mean of several fits with offsets, with factors for recommendations and uncertainty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tastemix import checks
+from tastemix.data.ratings import Ratings, Scale
+from tastemix.engine.base import Engine, Placed, Session
+from tastemix.engine.objective import Objective
+from tastemix.errors import DataError
+from tastemix.methods.recipe import ANLS, ANY_SCALE, placed_by, trained
+from tastemix.model import explain, uncertainty
+from tastemix.model.factors import Factors, Head
+from tastemix.model.model import NOTHING_TO_LEARN, Model
+from tastemix.training.early_stop import part_of
+from tastemix.training.loop import OnStep, Step
+from tastemix.training.phase import Phase
+
+RANKING_RANK = 62
+RANKING_STEPS = 10
+RANKING_WEIGHT = 0.15
+RANKING_L2_PER_RATING = 0.1
+
+
+class Averaged:
+    """The base of ANMF and CNMF: the mean of `members` fits of `recipe` from different seeds, the
+    mean of `ranking` fits for `recommend`, and a trial fit for the uncertainty.
+    """
+
+    rank: int
+    members: int
+    steps: int
+    ranking: int
+    seed: int
+
+    def recipe(self, scale: Scale) -> ANLS:
+        """One member; the others differ in their seeds."""
+        raise NotImplementedError
+
+    def __post_init__(self) -> None:
+        for name, least in (("rank", 1), ("members", 1), ("ranking", 0)):
+            checks.whole(name, getattr(self, name), least)
+        checks.seed(self.seed)
+        self.recipe(ANY_SCALE)
+
+    def ranking_recipe(self, scale: Scale) -> ANLS:
+        """One member of the factors that `recommend` uses."""
+        objective = Objective(
+            prior=scale[0],
+            weight=RANKING_WEIGHT,
+            l2_per_rating=RANKING_L2_PER_RATING * unit_of(scale),
+        )
+        rank = min(3 * self.rank, RANKING_RANK)
+        return ANLS(rank, [Phase(objective, RANKING_STEPS)], self.seed)
+
+    @property
+    def total_steps(self) -> int:
+        """The steps of a whole fit: members, ranking, and a trial fit for the uncertainty."""
+        return self.members * self.steps + (self.steps + 1) // 2 + self.ranking * RANKING_STEPS
+
+    def fit(
+        self,
+        ratings: Ratings,
+        *,
+        held_out: Ratings | None = None,
+        patience: int = 5,
+        on_step: OnStep | None = None,
+        engine: Engine | str | None = None,
+    ) -> Model:
+        """Fit to ratings; see `MIXD.fit` for the options.
+
+        held_out stops each member separately. on_step counts the steps of all members; True ends
+        the member that is being fitted.
+        """
+        if len(ratings) == 0:
+            raise DataError(NOTHING_TO_LEARN)
+        watch = None if on_step is None else _Counter(on_step)
+        recipe, ordering = self.recipe(ratings.scale), self.ranking_recipe(ratings.scale)
+        with placed_by(engine, ratings) as placed:
+            part = None if held_out is None else part_of(placed, ratings, held_out)
+            fits = _Fits(placed, ratings.shift, watch)
+            scores, history = fits.mean(recipe, self.members, part, patience)
+            ranking = None
+            if self.ranking:
+                found, _ = fits.mean(ordering, self.ranking)
+                ranking = Head(found, tuple(ordering.phases))
+            half = [replace(phase, steps=(phase.steps + 1) // 2) for phase in recipe.phases]
+            trial = replace(recipe, phases=half)
+            errors = uncertainty.estimate(
+                placed,
+                scores,
+                ratings.scale,
+                lambda seen: _Fits(seen, ratings.shift, watch).one(trial)[0],
+            )
+        phases = tuple(recipe.phases)
+        return Model.of(
+            *(self, scores, ratings, phases, tuple(history), ranking, errors), unknown="average"
+        )
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """Fits of several recipes to ratings that were placed once."""
+
+    placed: Placed
+    shift: float
+    watch: OnStep | None
+
+    def one(self, recipe: ANLS, part: Any = None, patience: int = 5) -> tuple[Factors, list[Step]]:
+        """The factors of one fit, and its steps."""
+        session = self.placed.open(recipe.start)
+        history = trained(session, recipe, part, patience, self.watch)
+        return Factors.of(session, self.shift, recipe.start.held), history
+
+    def mean(
+        self, recipe: ANLS, count: int, part: Any = None, patience: int = 5
+    ) -> tuple[Factors, list[Step]]:
+        """The mean of fits from different seeds, with their tastes matched, and all their steps."""
+        members: list[Factors] = []
+        history: list[Step] = []
+        for number in range(count):
+            seed = (int(recipe.seed) * int(count) + number) % checks.SEEDS
+            factors, steps = self.one(replace(recipe, seed=seed), part, patience)
+            members.append(explain.aligned(members[0], factors) if members else factors)
+            history += [replace(step, number=len(history) + at) for at, step in enumerate(steps, 1)]
+        return Factors.mean(members), history
+
+
+class _Counter:
+    """Numbers the steps of several fits consecutively."""
+
+    def __init__(self, on_step: OnStep) -> None:
+        self.on_step, self.done = on_step, 0
+
+    def __call__(self, step: Step, session: Session) -> bool | None:
+        self.done += 1
+        return self.on_step(replace(step, number=self.done), session)
+
+
+def unit_of(scale: Scale) -> float:
+    """The length of the scale, relative to one from 1 to 5."""
+    low, high = scale
+    return (high - low) / 4 if high > low else 1.0
+
+
+def ratings_a_row(ratings: Ratings) -> float:
+    """The mean number of ratings per user or item."""
+    return 2 * len(ratings) / (len(ratings.users) + len(ratings.items))

@@ -1,0 +1,101 @@
+"""CNMF: rows pulled towards what their choices suggest, from the fit to the file."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tastemix as tm
+from tastemix.engine import CpuEngine
+from tastemix.model import fold_in
+from tests.conftest import random_ratings
+from tests.test_paper import ml_1m
+
+RATINGS = random_ratings(120, 60, 0.3)
+METHOD = tm.CNMF(rank=4, steps=15, ranking=0)
+
+
+def rmse(model: tm.Model, test: tm.Ratings) -> float:
+    half = test.by_user
+    return float(
+        np.sqrt(((model.predict_numbers(half.rows, half.indices) - half.values) ** 2).mean())
+    )
+
+
+def test_one_fit_is_more_accurate_than_the_mean_of_eight_on_movielens(data: Path) -> None:
+    """One random split: .833 against .841; the bars leave room for another machine's rounding."""
+    train, test = ml_1m(data)
+    one = tm.CNMF(ranking=0).tuned_for(train).fit(train)
+    eight = tm.ANMF(ranking=0).fit(train)
+    assert one.factors.members == 1
+    assert rmse(one, test) < 0.8345
+    assert rmse(one, test) < rmse(eight, test) - 0.004
+
+
+def test_the_objective_falls_from_step_to_step() -> None:
+    history = METHOD.fit(RATINGS).history
+    values = [step.objective for step in history]
+    assert all(after <= before * (1 + 1e-6) for before, after in pairwise(values))
+
+
+def test_explanations_add_up() -> None:
+    model = METHOD.fit(RATINGS)
+    parts = model.explain(0, 1)
+    assert sum(parts["value"].to_pylist()) == pytest.approx(
+        model.predict(0, 1, clip=False), abs=1e-5
+    )
+
+
+def test_trained_users_fold_in_where_training_left_them() -> None:
+    """Their own ratings and choices lead back to their rows, up to the last step's movement."""
+    model = tm.CNMF(rank=4, steps=200, ranking=0).fit(RATINGS)
+    rows = fold_in.rows(RATINGS.by_user, model.factors, "users", model.phases, CpuEngine())
+    away = np.linalg.norm(rows - model.factors.users, axis=1)
+    assert np.median(away / np.linalg.norm(model.factors.users, axis=1)) < 0.02
+
+
+def test_a_new_person_without_opinions_is_told_by_their_choices() -> None:
+    """Two kinds of people rate two kinds of items, and all of them give the same stars."""
+    rng = np.random.default_rng(0)
+    same = np.arange(200)[:, None] % 2 == np.arange(60) % 2
+    user, item = np.nonzero(rng.random(same.shape) < np.where(same, 0.4, 0.1))
+    stars = np.where(same[user, item], 4.0, 2.0) + rng.integers(0, 2, len(user))
+    model = tm.CNMF(rank=3, steps=30, ranking=0, l2=20.0).fit(
+        tm.Ratings.from_arrays(user, item, stars)
+    )
+    middle = 3.5
+    person = model.fold_in({0: middle, 2: middle, 4: middle, 6: middle})
+    even, odd = person.predict([8, 10, 12]), person.predict([9, 11, 13])
+    assert even.mean() > odd.mean() + 0.2
+
+
+def test_what_rows_are_pulled_towards_is_saved(tmp_path: Path) -> None:
+    model = tm.CNMF(rank=4, steps=5, members=2, ranking=1).fit(RATINGS)
+    model.save(tmp_path / "m")
+    loaded = tm.load(tmp_path / "m")
+    for side in ("users", "items"):
+        before, after = model.factors.pulls.of(side), loaded.factors.pulls.of(side)
+        np.testing.assert_array_equal(before.z, after.z)
+        np.testing.assert_array_equal(before.mean, after.mean)
+    given = {1: 5.0, 2: 1.0}
+    np.testing.assert_array_equal(model.fold_in(given).weights, loaded.fold_in(given).weights)
+
+
+def test_an_update_goes_on_from_where_the_pull_was() -> None:
+    model = tm.CNMF(rank=3, steps=30, ranking=0).fit(RATINGS)
+    more = tm.Ratings.from_arrays([0, 500], [3, 3], [5.0, 4.0], scale=(1, 5))
+    updated = model.update(more, steps=1)
+    assert updated.history[-1].objective < 1.1 * model.history[-1].objective
+    assert updated.factors.pulls.items.z.shape == (121, 5)
+    assert np.isfinite(updated.predict(500, 3))
+
+
+def test_a_model_of_the_last_release_still_loads() -> None:
+    model = tm.load(Path(__file__).parent / "models" / "version-2.tastemix")
+    assert model.method == "ANMF"
+    assert model.unknown == "average"
+    parts = model.explain("ann", "Heat")
+    assert sum(parts["value"].to_pylist()) == pytest.approx(
+        model.predict("ann", "Heat", clip=False), abs=1e-5
+    )

@@ -1,0 +1,271 @@
+"""Plants small mistakes one at a time and tells which test notices each.
+
+With names, only those: python tools/mutants.py "early stop". Mistakes in C++ build the core anew,
+which needs its tools in the environment: pip install scikit-build-core nanobind cmake ninja.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+BUILD = ("-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--editable", ".")
+NATIVE = "engine/native"
+
+
+class Mutant(NamedTuple):
+    """A mistake: the file under src/tastemix, its text, the wrong text, and who should notice."""
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+    tests: str
+
+
+MUTANTS = [
+    Mutant(
+        "gain of a step",
+        f"{NATIVE}/kernels.inl",
+        "-s * (g + 0.5f * diagonal * s)",
+        "-s * (g + 0.25f * diagonal * s)",
+        "tests/engine",
+    ),
+    Mutant(
+        "threshold of a row",
+        f"{NATIVE}/kernels.inl",
+        "row.enough = threshold > h.noise[next] ? threshold : h.noise[next];",
+        "row.enough = h.noise[next];",
+        "tests/engine",
+    ),
+    Mutant(
+        "shift of the last ratings",
+        f"{NATIVE}/kernels.inl",
+        "a[l] = there ? value[j + l] - h.shift : 0;",
+        "a[l] = there ? value[j + l] : 0;",
+        "tests/engine",
+    ),
+    Mutant(
+        "ridge that grows with the row",
+        f"{NATIVE}/kernels.inl",
+        "row.ridge = h.l2 + h.l2_per_rating * float(count);",
+        "row.ridge = h.l2 + h.l2_per_rating;",
+        "tests/engine",
+    ),
+    Mutant(
+        "held coordinate",
+        f"{NATIVE}/kernels.inl",
+        "store<L>(row.inverse + i, inverse_of<L>(d, load<L>(h.movable + i)));",
+        "store<L>(row.inverse + i, inverse_of<L>(d, all<L>(1.0f)));",
+        "tests/engine",
+    ),
+    Mutant(
+        "scale of choices",
+        f"{NATIVE}/choices.cpp",
+        "std::max(count + double(shrinkage), 1.0)",
+        "std::max(count, 1.0)",
+        "tests/engine",
+    ),
+    Mutant(
+        "penalty of choices",
+        f"{NATIVE}/choices.cpp",
+        "return 0.5 * double(ridge_) * mean_ridge_ * total;",
+        "return 0.5 * double(ridge_) * total;",
+        "tests/engine",
+    ),
+    Mutant(
+        "sums over chunks",
+        f"{NATIVE}/rows.cpp",
+        "span.columns[i] += chunk.columns[i];",
+        "span.columns[i] = chunk.columns[i];",
+        "tests/engine",
+    ),
+    Mutant(
+        "early stop",
+        "training/early_stop.py",
+        "step.number - self.best_step >= self.patience",
+        "step.number - self.best_step > self.patience",
+        "tests/test_anls.py",
+    ),
+    Mutant(
+        "seeds of members",
+        "methods/anmf.py",
+        "int(recipe.seed) * int(count) + number",
+        "int(recipe.seed) + number",
+        "tests/test_averaged.py",
+    ),
+    Mutant(
+        "start of a folded row",
+        "model/fold_in.py",
+        "if objective.dynamic or objective.centred:",
+        "if objective.centred:",
+        "tests/test_using.py",
+    ),
+    Mutant(
+        "coefficients of uncertainty",
+        "model/uncertainty.py",
+        "[np.ones(len(place)), place, place**2]",
+        "[np.ones(len(place)), place, place**3]",
+        "tests/test_noise.py",
+    ),
+    Mutant(
+        "ties of the best items",
+        "model/topn.py",
+        'np.argsort(-scores, axis=1, kind="stable")[:, :n]',
+        'np.argsort(scores, axis=1, kind="stable")[:, ::-1][:, :n]',
+        "tests/test_topn.py",
+    ),
+    Mutant(
+        "seen items",
+        "model/topn.py",
+        "scores[row, seen.indices[here[0] : here[-1]]] = -np.inf",
+        "scores[row, seen.indices[here[0] : here[-1]]] = 0",
+        "tests/test_topn.py",
+    ),
+    Mutant(
+        "lookup of an id",
+        "data/lookup.py",
+        "at if at < len(self._view) and self._view[at] == value else -1",
+        "at if at < len(self._view) else -1",
+        "tests/test_ids.py",
+    ),
+    Mutant(
+        "last of two ratings",
+        "data/entries.py",
+        "np.lexsort((timestamp[rows], item[tied], user[tied]))",
+        "np.lexsort((-timestamp[rows], item[tied], user[tied]))",
+        "tests/test_ratings.py",
+    ),
+    Mutant(
+        "leading zeros in csv",
+        "data/reading_csv.py",
+        "return numbers if numbers.cast(pa.string()).equals(bare) else None",
+        "return numbers",
+        "tests/test_reading.py",
+    ),
+    Mutant(
+        "average precision",
+        "evaluation/metrics/ranking.py",
+        "_count_up(ranking.relevant) / ranking.hit_place",
+        "_count_up(ranking.relevant) / ranking.hit_mean_place",
+        "tests/metrics",
+    ),
+    Mutant(
+        "discount of NDCG",
+        "evaluation/metrics/ranking.py",
+        "1 / np.log2(np.arange(2, cut + 2))",
+        "1 / np.log2(np.arange(3, cut + 3))",
+        "tests/metrics",
+    ),
+    Mutant(
+        "ties of a ranking",
+        "evaluation/metrics/order.py",
+        "tied = tied[order_within(run, truth[tied])]",
+        "tied = tied[order_within(run, 0 * truth[tied])]",
+        "tests/metrics",
+    ),
+    Mutant(
+        "order of a save",
+        "persistence/folder.py",
+        """\
+                for file, content in contents.items():
+                    os.replace(_beside(home, content), home / file)
+                beside = _beside(home, index)
+                os.fsync(handle)
+                keep = older | contents.keys()  # while it is open which of them the index names
+                os.replace(beside, home / INDEX)
+""",
+        """\
+                beside = _beside(home, index)
+                os.fsync(handle)
+                keep = older | contents.keys()  # while it is open which of them the index names
+                os.replace(beside, home / INDEX)
+                for file, content in contents.items():
+                    os.replace(_beside(home, content), home / file)
+""",
+        "tests/test_saving.py",
+    ),
+    Mutant(
+        "fingerprint",
+        "data/ratings.py",
+        "(self.by_user.pointers, self.by_user.indices, self.by_user.values)",
+        "(self.by_user.pointers, self.by_user.indices)",
+        "tests/test_ratings.py",
+    ),
+    Mutant(
+        "exit code of a mistake",
+        "cli/console.py",
+        """\
+            err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
+            raise typer.Exit(2) from None
+""",
+        """\
+            err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
+            raise typer.Exit(1) from None
+""",
+        "tests/test_cli.py",
+    ),
+]
+
+
+def main(names: list[str], root: Path = ROOT) -> int:
+    """Plant those mutants, or all; the number that no test noticed."""
+    survivors, stale = 0, False
+    try:
+        for mutant in MUTANTS:
+            if names and mutant.name not in names:
+                continue
+            with planted(mutant, root):
+                native = not mutant.file.endswith(".py")
+                if native or stale:
+                    stale = native
+                    build(root)
+                killer = noticed(mutant, root)
+            survivors += killer is None
+            verdict = "survived" if killer is None else f"killed by {killer}"
+            print(f"{mutant.name:32}{verdict}", flush=True)
+    finally:
+        if stale:
+            build(root)
+    return survivors
+
+
+@contextmanager
+def planted(mutant: Mutant, root: Path) -> Iterator[None]:
+    """The mutant in the place of the right text, and undone."""
+    path = root / "src" / "tastemix" / mutant.file
+    before = path.read_text()
+    if before.count(mutant.right) != 1:
+        raise ValueError(f"{mutant.name}: {path} does not hold its text once")
+    path.write_text(before.replace(mutant.right, mutant.wrong))
+    try:
+        yield
+    finally:
+        path.write_text(before)
+
+
+def build(root: Path) -> None:
+    """Build the compiled core of the tree as it is."""
+    subprocess.run([sys.executable, *BUILD], cwd=root, check=True)
+
+
+def noticed(mutant: Mutant, root: Path) -> str | None:
+    """The first test that fails, if one does."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", *mutant.tests.split()]
+    ran = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if ran.returncode == 0:
+        return None
+    found = re.search(r"^(?:FAILED|ERROR) ([^\s\[]+)", ran.stdout, re.MULTILINE)
+    if found is None:
+        raise RuntimeError(ran.stdout + ran.stderr)
+    return found[1]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
