@@ -83,7 +83,7 @@ COMPRESS = "--compress merges the members of an average: use --method anmf"
         (["--search", "--members", "3"], "--search chooses --members itself: leave one of them"),
         (
             ["--members", "1", "--compress"],
-            "is no average of several: there is nothing to compress",
+            "is not an average of several",
         ),
         (["--method", "als"], "there is no method 'als': choose one of nmf, rnmf, pr"),
         (["--method", "psvd", "--l1", "1"], "--l1 does not apply to psvd: it takes --rank, --seed"),

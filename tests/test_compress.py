@@ -78,10 +78,10 @@ def test_ratings_below_zero_are_compressed_likewise() -> None:
 
 
 def test_what_cannot_be_compressed_is_refused(model: tm.Model) -> None:
-    with pytest.raises(ParameterError, match="came without its ratings: it cannot be compressed"):
+    with pytest.raises(ParameterError, match=r"without its ratings .*compressed"):
         dataclasses.replace(model, ratings=None).compress()
     for single in (tm.ANMF(3, members=1, steps=2).fit(planted()), model.compress()):
-        with pytest.raises(ParameterError, match="is no average of several: there is nothing to"):
+        with pytest.raises(ParameterError, match="is not an average of several"):
             single.compress()
     for rank in (0, -1, 2.5, "x"):
         with pytest.raises(ParameterError, match=f"rank is {rank!r}: it must be"):

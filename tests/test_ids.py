@@ -178,7 +178,7 @@ NESTED: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("case", NESTED)
 def test_types_without_an_order_are_refused_by_name(case: str) -> None:
     column, named = NESTED[case]
-    with pytest.raises(IdError, match=f"the user ids are of type .*{named}.*: convert them to"):
+    with pytest.raises(IdError, match=rf"the user ids are of type .*{named}.*: convert them to"):
         encode(column, "user")
 
 
@@ -252,7 +252,7 @@ def test_asking_for_what_is_not_there_says_what_is(known: Any, asked: Any, messa
 
 @pytest.mark.parametrize(("column", "row"), [(["b", "a"], 0), (["a", "b", "b"], 2), ([1, 3, 2], 1)])
 def test_known_ids_must_be_distinct_and_ascending(column: list[Any], row: int) -> None:
-    with pytest.raises(IdError, match=f"the user id in row {row}, .*, is out of order"):
+    with pytest.raises(IdError, match=rf"the user id in row {row}, .*, is out of order"):
         Ids.known(column, "user")
 
 

@@ -220,9 +220,11 @@ def test_a_link_to_a_folder_is_followed(tmp_path: Path) -> None:
 
 def test_a_file_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "m").write_text("precious")
-    with pytest.raises(ModelFileError, match="m is a file: give the path of a new folder or of an"):
+    with pytest.raises(ModelFileError, match=r"m is a file: .*new folder"):
         OLDER.save(tmp_path / "m")
-    with pytest.raises(ModelFileError, match=r"x cannot be written \(Not a directory\): see to"):
+    with pytest.raises(
+        ModelFileError, match=r"x cannot be written \(Not a directory\).* another folder"
+    ):
         OLDER.save(tmp_path / "m" / "x")
     assert (tmp_path / "m").read_text() == "precious"
 
@@ -230,7 +232,7 @@ def test_a_file_is_not_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["{}", '{"format": "keras"}', "", "[" * 10**6])
 def test_a_model_of_something_else_is_not_replaced(content: str, tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text(content)
-    with pytest.raises(ModelFileError, match="holds other files: give the path of a new folder"):
+    with pytest.raises(ModelFileError, match=r"other files: .*new folder"):
         OLDER.save(tmp_path)
     assert (tmp_path / "model.json").read_text() == content
     assert len(list(tmp_path.iterdir())) == 1
@@ -324,7 +326,7 @@ UNFIT: dict[str, tuple[tm.Model, str]] = {
     ),
     "members": (
         model_with(scores=dataclasses.replace(NEWER.factors, members=2)),
-        "this model cannot be saved: its rank 3 is no multiple of 2 members",
+        "this model cannot be saved: its rank 3 is not a multiple of 2 members",
     ),
     "nan in the ranking": (
         ranking_with(factors=factors_with(np.nan, AVERAGE.ranking.factors)),
@@ -340,7 +342,7 @@ UNFIT: dict[str, tuple[tm.Model, str]] = {
     ),
     "nan in the noise": (
         noise_with(items=np.array([0, np.nan, 0, 0])),
-        "this model cannot be saved: one share of the noise is not finite",
+        "cannot be saved: .*noise is not finite",
     ),
     "short noise": (
         noise_with(coefficients=(1.0,)),
@@ -351,8 +353,8 @@ UNFIT: dict[str, tuple[tm.Model, str]] = {
         "cannot be described in JSON: Out of range float",
     ),
     "mean": (model_with(mean=np.nan), "cannot be described in JSON: Out of range float"),
-    "object": (model_with(parameters={"x": object()}), "in JSON: it holds a object"),
-    "long": (model_with(parameters={"x": "y" * 2**24}), r"takes 16,\d{3},\d{3} bytes to describe"),
+    "object": (model_with(parameters={"x": object()}), "in JSON: .* object"),
+    "long": (model_with(parameters={"x": "y" * 2**24}), r"16,\d{3},\d{3} bytes, more than"),
 }
 
 
@@ -489,7 +491,7 @@ def test_a_save_of_which_any_call_fails_leaves_the_older_model_or_the_newer(
                 NEWER.save(tmp_path)
             except ModelFileError as refusal:
                 sentence = str(refusal)
-                assert "(No space left on device): see to that or save to another" in sentence
+                assert "(No space left on device): fix that or save to another" in sentence
             except Interrupted:
                 pass
         is_whole(tmp_path)
@@ -503,7 +505,9 @@ def test_a_full_disk_is_told_in_a_sentence_and_leaves_the_older_model(tmp_path: 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (700, limits[1]))  # no file may grow beyond
     try:
-        with pytest.raises(ModelFileError, match=r"cannot be written \(File too large\): see to"):
+        with pytest.raises(
+            ModelFileError, match=r"cannot be written \(File too large\).* another folder"
+        ):
             NEWER.save(tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -84,7 +84,7 @@ def test_seen_replaces_what_was_rated(model: tm.Model) -> None:
 def test_a_model_without_ratings_asks_what_was_seen(model: tm.Model, tmp_path) -> None:
     model.save(tmp_path, ratings=False)
     loaded = tm.load(tmp_path)
-    with pytest.raises(ParameterError, match="it does not know what was seen: pass seen="):
+    with pytest.raises(ParameterError, match=r"without its ratings.*pass seen="):
         loaded.recommend("u05")
     assert loaded.recommend("u05", 3, seen=rated_by("u05")).equals(model.recommend("u05", 3))
 
@@ -397,14 +397,14 @@ def test_more_items_than_there_are_may_be_asked_for(model: tm.Model) -> None:
         (lambda m: m.recommend("u05", deny="i03"), ParameterError, "expected a list of items"),
         (lambda m: m.recommend("u05", allow="i03"), ParameterError, "expected a list of items"),
         (lambda m: m.recommend("u05", seen="i03"), ParameterError, "expected a list of items"),
-        (lambda m: m.tastes(0), ParameterError, "n is 0: ask for 1 or more"),
-        (lambda m: m.similar("i03", -1), ParameterError, "n is -1: ask for 1 or more"),
+        (lambda m: m.tastes(0), ParameterError, "n is 0: .* 1 or more"),
+        (lambda m: m.similar("i03", -1), ParameterError, "n is -1: .* 1 or more"),
         (lambda m: m.recommend("nobody"), IdError, "user 'nobody' is not in the ratings"),
         (lambda m: m.recommend(["u05", "nobody"]), IdError, "user 'nobody' is not in the ratings"),
-        (lambda m: m.recommend("u05", 0), ParameterError, "n is 0: ask for 1 item or more"),
+        (lambda m: m.recommend("u05", 0), ParameterError, "n is 0: .* 1 or more"),
         (lambda m: m.explain("u05", "nothing"), IdError, "item 'nothing' is not in the ratings"),
         (lambda m: m.similar("nothing"), IdError, "item 'nothing' is not in the ratings"),
-        (lambda m: m.fold_in({}), ParameterError, "give the ratings as {item: rating}"),
+        (lambda m: m.fold_in({}), ParameterError, "{item: rating}"),
         (lambda m: m.fold_in({"nothing": 3}), IdError, "item 'nothing' is not in the model"),
         (lambda m: m.fold_in({"i03": 9}), tm.errors.RatingError, "outside the scale 1 to 5"),
         (lambda m: m.fold_in_item({"nobody": 3}), IdError, "user 'nobody' is not in the model"),
@@ -418,5 +418,5 @@ def test_a_mistake_is_named(model: tm.Model, use, error, message: str) -> None:
 
 def test_only_factorisations_take_in_rows_and_updates() -> None:
     for use in (lambda m: m.fold_in({"i03": 3}), lambda m: m.update(RATINGS)):
-        with pytest.raises(ParameterError, match="not made by"):
+        with pytest.raises(ParameterError, match=r"not fitted by phases|cannot be updated"):
             use(tm.PSVD(3).fit(RATINGS))

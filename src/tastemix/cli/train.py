@@ -27,7 +27,7 @@ def train(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="Folder to save the model in; an older model is replaced."
+            "--output", "-o", help="Folder to save the model in; an existing model is replaced."
         ),
     ],
     method: Annotated[

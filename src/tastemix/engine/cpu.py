@@ -1,4 +1,4 @@
-"""The native engine: the row problem in C++, all cores, the instruction set of the machine."""
+"""The native engine: the row problem in C++, on all cores, with the widest instruction set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tastemix.engine.totals import Totals, gram_of, linear_of, unknown_power
 from tastemix.errors import EngineError, ParameterError
 
 CHOICE_ITERATIONS = 2
-"""Conjugate gradients on Z after a half-step, from the Z before: as good as an exact solve."""
+"""Conjugate-gradient iterations on Z after a half-step: as good as an exact solve."""
 
 
 def _half(half: Half, columns: int) -> _native.Half:
@@ -28,7 +28,7 @@ def _half(half: Half, columns: int) -> _native.Half:
 
 @dataclass(frozen=True, eq=False)
 class CpuPart:
-    """Ratings to be judged by, checked once."""
+    """Ratings to evaluate on, checked once."""
 
     ratings: Ratings
     by_user: _native.Half
@@ -262,7 +262,7 @@ class CpuEngine:
 
 
 def set_threads(n: int) -> None:
-    """Use n threads from now on; the results do not depend on it."""
+    """Use n threads from now on. The results do not depend on the number of threads."""
     _native.set_threads(checks.whole("threads", n, most=MOST_THREADS))
 
 
@@ -274,7 +274,7 @@ def use_isa(name: str) -> None:
     if name not in _native.available_isas():
         raise EngineError(
             f"this processor has no instruction set {name!r}: "
-            f"set TASTEMIX_ISA to one of {', '.join(_native.available_isas())}, or leave it out"
+            f"set TASTEMIX_ISA to one of {', '.join(_native.available_isas())}, or unset it"
         )
     _native.use_isa(name)
 

@@ -1,4 +1,4 @@
-"""CNMF: what people chose to rate says who they are."""
+"""CNMF: a factorisation that also learns from which items users chose to rate."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ class CNMF(Averaged):
     what the items they rated suggest, however they rated them, and an item towards what the users
     who rated it suggest: `Objective(centre="choices")`.
 
-    One fit is more accurate than the mean of eight of ANMF, and its tastes can be read. With
-    members above 1 it is the mean of several.
-
-    What `recommend` orders by is learnt beside it, as in ANMF. The penalties are for a scale of
-    five stars and follow its length.
+    With members above 1 it is the mean of several fits. As in ANMF, `recommend` uses `ranking`
+    further factorisations. The penalties are those for a scale from 1 to 5, and are scaled with the
+    length of the scale.
     """
 
     rank: int = MOST_RANK
@@ -50,11 +48,10 @@ class CNMF(Averaged):
         return ANLS(self.rank, [Phase(objective, self.steps)], self.seed, offsets=True)
 
     def tuned_for(self, ratings: Ratings) -> CNMF:
-        """With the rank and the penalties that suit these ratings.
+        """With a rank and penalties for these ratings: √ratings / 20 tastes, from 4 to 22.
 
-        √ratings / 20 tastes, 4 to 22. Where rows are short λ₂ is smaller, 1.25 √(ratings a row),
-        and λ₂′ is larger, 8 / ratings a row, .05 to .1; where they are very short, choices count
-        for more.
+        Where rows are short λ₂ is smaller, 1.25 √(ratings per row), and λ₂′ is larger,
+        8 / (ratings per row), from .05 to .1. Where they are very short, choices count for more.
         """
         rank = min(max(round(len(ratings) ** 0.5 / 20), LEAST_RANK), MOST_RANK)
         a_row = ratings_a_row(ratings)
