@@ -142,15 +142,15 @@ def test_a_wrong_start_is_refused(start: Pair, message: str) -> None:
         ),
         (
             lambda: tm.NMF(2, steps=-1).fit(RATINGS),
-            "steps is -1: it must be a whole number of 0 or more",
+            "steps is -1: .* 0 or more",
         ),
         (
             lambda: tm.MIXD(2, prior_steps=9, steps=5).fit(RATINGS),
-            "prior_steps is 9: it must be a whole number from 0 to 5",
+            "prior_steps is 9: .*from 0 to 5",
         ),
         (
             lambda: tm.MIXR(2, prior_steps=9, steps=5).fit(RATINGS),
-            "prior_steps is 9: it must be a whole number from 0 to 5",
+            "prior_steps is 9: .*from 0 to 5",
         ),
         (lambda: tm.NMF(2, steps=2.5).fit(RATINGS), "steps is 2.5: it must be a whole number"),
         (

