@@ -8,8 +8,8 @@ import pytest
 
 import tastemix as tm
 from tastemix.errors import ParameterError
+from tests.methods.test_averaged import judged, planted
 from tests.real import best, ml_1m
-from tests.test_averaged import judged, planted
 
 METHOD = tm.ANMF(3, members=4, steps=8)
 
