@@ -452,7 +452,7 @@ def test_the_default_has_more_tastes_for_more_ratings_and_trusts_short_rows_more
 
 def test_the_default_finds_planted_tastes_in_a_few_hundred_ratings() -> None:
     """Of the page's own example: 259 ratings by 24 people, made of three tastes."""
-    ratings = tm.read(Path(__file__).parent.parent / "docs" / "ratings.csv")
+    ratings = tm.read(Path(__file__).parents[2] / "docs" / "ratings.csv")
     found = tm.cross_validate([default_method(ratings), tm.Baseline()], ratings, 5).summary()
     rmse = dict(zip(found["method"].to_pylist(), found["rmse"].to_pylist(), strict=True))
     assert rmse["ANMF"] < 0.8

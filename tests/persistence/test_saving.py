@@ -28,7 +28,7 @@ import pytest
 import tastemix as tm
 from tastemix.errors import ModelFileError
 from tastemix.persistence import folder, format, parquet
-from tests.test_ids import PYTHON_IDS
+from tests.data.test_ids import PYTHON_IDS
 
 RATINGS = tm.Ratings.from_arrays(
     ["ann", "ann", "ann", "bob", "bob", "cy", "cy", "dee"],
@@ -519,7 +519,7 @@ SAVER = """
 import os, sys
 from pathlib import Path
 import tastemix as tm
-from tests.test_saving import NEWER, OLDER, at_line
+from tests.persistence.test_saving import NEWER, OLDER, at_line
 models = {"PR": [OLDER], "RNMF": [NEWER], "both": [NEWER, OLDER]}
 print("ready", flush=True)
 for line in sys.stdin:
@@ -546,7 +546,7 @@ class Saver:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            cwd=Path(__file__).parent.parent,
+            cwd=Path(__file__).parents[2],
         )
         assert self._said() == "ready"
 

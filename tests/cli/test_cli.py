@@ -15,7 +15,7 @@ import tastemix as tm
 from tastemix.errors import TastemixError
 from tastemix.evaluation import search
 from tastemix.methods import default_method
-from tests.commands import started, tastemix
+from tests.cli.commands import started, tastemix
 
 CSV = "user,item,rating\n" + "\n".join(
     f"u{user},i{item},{1 + (user * item) % 5}" for user in range(12) for item in range(8)

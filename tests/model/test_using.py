@@ -8,11 +8,14 @@ import pyarrow as pa
 import pytest
 
 import tastemix as tm
+from tastemix.data.halves import Half
 from tastemix.engine import Held
 from tastemix.engine.objective import Objective
 from tastemix.errors import IdError, ParameterError
+from tastemix.model import fold_in
 from tastemix.training.phase import Phase
 from tests.conftest import random_ratings
+from tests.real import best
 
 NUMBERS = random_ratings(40, 25, 0.4)
 
@@ -260,8 +263,7 @@ def test_what_has_no_tastes_is_like_nothing() -> None:
 
 def test_what_few_rated_is_not_shown_as_similar(data: Path) -> None:
     """Beside the 200 most rated films of MovieLens 1M 29 % had one to three ratings."""
-    ratings = tm.read(data / "ml-1m.parquet", scale=(1, 5))
-    fitted = tm.fit(ratings)
+    fitted = best(data)
     counts = fitted.items.count
     often = fitted.items.ids.take(np.argsort(-counts)[:200].astype(np.int32)).to_pylist()
     shown = [item for film in often for item in fitted.similar(film, 10)["item"].to_pylist()]
@@ -282,6 +284,14 @@ def test_a_trained_user_folds_in_where_training_left_them(method) -> None:
         person = fitted.fold_in(given)
         errors.append(np.linalg.norm(person.weights - trained) / np.linalg.norm(trained))
     assert np.median(errors) < 0.01
+
+
+def test_someone_without_ratings_stays_the_average_person_of_a_dynamic_prior(
+    model: tm.Model,
+) -> None:
+    nothing = Half(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+    row = fold_in.rows(nothing, model.factors, "users", model.phases)[0]
+    np.testing.assert_allclose(row, model.factors.users.mean(axis=0), rtol=1e-5)
 
 
 def test_someone_new_is_recommended_what_they_did_not_rate(model: tm.Model) -> None:

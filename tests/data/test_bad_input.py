@@ -26,7 +26,7 @@ from tastemix.errors import (
     RatingError,
     TastemixError,
 )
-from tests.test_reading import FRAME, HEADER, written
+from tests.data.test_reading import FRAME, HEADER, written
 
 # Bad input: (what is done, the error, what it says)
 
