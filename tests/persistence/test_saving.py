@@ -11,6 +11,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -256,12 +257,16 @@ def test_a_model_of_another_version_is_replaced(tmp_path: Path) -> None:
     assert is_whole(tmp_path) == "RNMF"
 
 
-def test_what_a_first_save_left_when_it_was_killed_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / "users-0123456789abcdef.parquet").write_text("")
-    (tmp_path / "tastemix-0123456789abcdef.tmp").write_text("")
-    OLDER.save(tmp_path)
-    assert is_whole(tmp_path) == "PR"
-    has_nothing_left_over(tmp_path)
+def test_what_a_first_save_left_when_it_was_killed_is_replaced(
+    savers: list[Saver], tmp_path: Path
+) -> None:
+    for count in moments(tmp_path / "whole"):
+        savers[0].start("RNMF", tmp_path / "m", times=1, last_line=count)
+        savers[0].ended()
+        OLDER.save(tmp_path / "m")
+        assert is_whole(tmp_path / "m") == "PR"
+        has_nothing_left_over(tmp_path / "m")
+        shutil.rmtree(tmp_path / "m")
 
 
 def test_what_cannot_be_removed_stays(tmp_path: Path) -> None:
@@ -691,6 +696,7 @@ def test_everything_a_save_writes_reaches_the_disk_before_the_index_names_it(
     OLDER.save(tmp_path)
     tables = [f"move {name}.parquet" for name in ("users", "items", "ratings")]
     assert log == [
+        "flush file",  # the list of what the save writes and replaces
         *(call for table in tables for call in ("flush file", table)),
         *("flush file", "flush folder", "move model.json", "flush folder"),
     ]

@@ -32,6 +32,19 @@ def positions(wanted: Sequence[str], present: Sequence[str]) -> list[int]:
     return [list(present).index(name) for name in wanted]
 
 
+def validated(column: pa.ChunkedArray, what: str) -> pa.ChunkedArray:
+    """A column that holds what it says: others' text may be none, their codes may lie outside."""
+    for chunk in column.chunks:
+        try:
+            chunk.validate(full=True)
+        except pa.ArrowException as error:
+            name = f"{what} ids" if ERRORS[what] is IdError else f"{what}s"
+            raise ERRORS[what](
+                f"the {name} are damaged or not in UTF-8 ({first_line(error)}): write them again"
+            ) from None
+    return column
+
+
 def is_text(kind: pa.DataType) -> bool:
     """Whether Arrow holds text, or bytes that may be text, in this type."""
     return kind in (pa.string(), pa.large_string(), pa.binary())

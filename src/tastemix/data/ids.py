@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tastemix.data import lookup
+from tastemix.data.columns import validated
 from tastemix.errors import IdError
 
 Indices = NDArray[np.int32]
@@ -196,7 +197,7 @@ def _as_column(values: Any, what: str) -> pa.ChunkedArray:
         mixture = _mixture(values, what) if _holds_objects(values) else None
         if mixture:
             raise IdError(mixture)
-    return column
+    return validated(column, what)
 
 
 def _holds_objects(values: Any) -> bool:

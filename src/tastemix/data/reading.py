@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tastemix.data import reading_csv
-from tastemix.data.columns import ERRORS, first_line, is_text, positions
+from tastemix.data.columns import ERRORS, first_line, is_text, positions, validated
 from tastemix.data.ids import CONVERSION_ERRORS, as_arrow
-from tastemix.errors import ColumnError, DataError, IdError
+from tastemix.errors import ColumnError, DataError
 
 Values = NDArray[np.float32]
 Times = NDArray[np.int64]
@@ -95,9 +95,10 @@ def as_times(timestamp: Any) -> tuple[Times, bool]:
     if pa.types.is_floating(kind):
         column = pc.floor(column.cast(pa.float64()))
         _check_finite(column.to_numpy(), column, "timestamp")
-    elif dated:
-        column = column.cast(pa.timestamp("us"), safe=False)
     try:
+        if dated:
+            finer = pa.types.is_timestamp(kind) and kind.unit == "ns"  # rounded down
+            column = column.cast(pa.timestamp("us"), safe=not finer)
         return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64), dated
     except pa.ArrowInvalid as error:
         raise DataError(f"the timestamps do not fit 64 bits ({first_line(error)})") from None
@@ -106,9 +107,11 @@ def as_times(timestamp: Any) -> tuple[Times, bool]:
 def _as_numbers(values: Any, what: str, *also: Callable[[pa.DataType], bool]) -> pa.ChunkedArray:
     """A column without nulls of integers, floats or a type that is also allowed."""
     try:
-        column = as_arrow(values)
+        column = validated(as_arrow(values), what)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
+    except DataError:
+        raise
     except CONVERSION_ERRORS as error:
         raise ColumnError(
             f"the {what}s are not numbers ({first_line(error)}): convert them"
@@ -146,11 +149,4 @@ def _load_parquet(file: Path, columns: Sequence[str]) -> list[pa.ChunkedArray]:
     text = [name for name in columns[:2] if is_text(schema.field(name).type)]
     with pq.ParquetFile(file, memory_map=False, read_dictionary=text) as parquet:
         table = parquet.read(columns=list(columns))
-    for name, what in zip(columns[:2], ("user", "item"), strict=True):
-        for chunk in table[name].chunks:
-            try:
-                (chunk.dictionary if name in text else chunk).validate(full=True)
-            except pa.ArrowInvalid as error:
-                reason = first_line(error)
-                raise IdError(f"the {what} ids are damaged or not in UTF-8 ({reason})") from None
     return [table[name] for name in columns]

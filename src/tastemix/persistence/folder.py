@@ -4,6 +4,11 @@ Tables are written under names that hold their hash, then `model.json`, which na
 place in one move. A reader sees the older set or the newer one, never a mixture; what is left of
 an older set goes afterwards.
 
+Only what is ours may go: before anything else a save lists the tables that the older index names
+and those it is about to write in a file of its own, `tastemix-<hex>.tmp`. A save removes the files
+of such names and the tables they list, less those that the index names by then; a save that is
+killed leaves its list to the next one. After a loss of power tables may stay behind for good.
+
 What is read may come from anyone. The sums tell damage, not intent: whoever changes a table can
 change its sum too. So only plain files of ours are opened, no column type that runs code to be
 read is accepted, and no table may take far more memory than its file.
@@ -63,18 +68,18 @@ def write(
     try:
         home.mkdir(parents=True, exist_ok=True)
         with _alone_in(home) as handle:
-            keep = older = _tables_in(home)
+            listed = [*_ours_in(home), *contents]
             try:
+                _beside(home, _to_json({"format": FORMAT, "files": listed}))
                 for file, content in contents.items():
                     os.replace(_beside(home, content), home / file)
                 beside = _beside(home, index)
                 os.fsync(handle)
-                keep = older | contents.keys()  # while it is open which of them the index names
                 os.replace(beside, home / INDEX)
-                keep = set(contents)
                 os.fsync(handle)
             finally:
-                _sweep(home, keep)
+                with suppress(OSError, ModelFileError):  # What is left is the next save's.
+                    _sweep(home)
     except ModelFileError:
         raise
     except FileExistsError:
@@ -237,17 +242,34 @@ def _alone_in(folder: Path) -> Iterator[int]:
         os.close(handle)
 
 
-def _tables_in(home: Path) -> set[str]:
-    """The tables in a folder that is empty, an older model's, or left by a save that was killed."""
+def _ours_in(home: Path) -> set[str]:
+    """The tables of the model in a folder, which must be one of ours, or else nothing of others."""
     names = {path.name for path in home.iterdir()}
-    tables = {name for name in names if _TABLE_FILE.fullmatch(name)}
     if INDEX in names:
         with suppress(ModelFileError):
-            _parsed(home / INDEX)
-            return tables
-    elif all(name in tables or _BESIDE_FILE.fullmatch(name) for name in names):
-        return tables
+            return _files(_parsed(home / INDEX))
+    elif not names - _listed(home):
+        return set()
     raise ModelFileError(f"{home} contains other files: give the path of a new folder")
+
+
+def _listed(home: Path) -> set[str]:
+    """The lists and other files that saves have left under names of ours, and what they list."""
+    lists = [path for path in home.iterdir() if _BESIDE_FILE.fullmatch(path.name)]
+    files = {path.name for path in lists}
+    for path in lists:
+        with suppress(ModelFileError):  # It is a table, or was never finished.
+            files |= _files(_parsed(path))
+    return files
+
+
+def _files(index: Mapping[str, Any]) -> set[str]:
+    """The tables that an index, or a save's list, names."""
+    tables, listed = index.get("tables"), index.get("files")
+    entries = tables.values() if isinstance(tables, dict) else ()
+    files = [entry.get("file") for entry in entries if isinstance(entry, dict)]
+    files += listed if isinstance(listed, list) else []
+    return {file for file in files if isinstance(file, str) and _TABLE_FILE.fullmatch(file)}
 
 
 def _beside(home: Path, content: Any) -> Path:
@@ -260,10 +282,10 @@ def _beside(home: Path, content: Any) -> Path:
     return path
 
 
-def _sweep(home: Path, keep: Collection[str]) -> None:
-    """Remove what saves have left: other tables, and files that did not get their name."""
-    for path in home.iterdir():
-        table = _TABLE_FILE.fullmatch(path.name) and path.name not in keep
-        if table or _BESIDE_FILE.fullmatch(path.name):
-            with suppress(OSError):
-                path.unlink()
+def _sweep(home: Path) -> None:
+    """Remove what saves have left, the lists last."""
+    left = _listed(home)
+    with suppress(FileNotFoundError):
+        left -= _files(_parsed(home / INDEX))
+    for file in sorted(left, key=lambda name: bool(_BESIDE_FILE.fullmatch(name))):
+        (home / file).unlink(missing_ok=True)
