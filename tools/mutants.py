@@ -216,17 +216,19 @@ MUTANTS = [
 
 def main(names: list[str], root: Path = ROOT) -> int:
     """Plant those mutants, or all; the number that no test noticed."""
+    mutants = [mutant for mutant in MUTANTS if not names or mutant.name in names]
+    failing = first_failure(sorted({mutant.tests for mutant in mutants}), root)
+    if failing is not None:
+        raise SystemExit(f"{failing} fails without any mutant: see to it first")
     survivors, stale = 0, False
     try:
-        for mutant in MUTANTS:
-            if names and mutant.name not in names:
-                continue
+        for mutant in mutants:
             with planted(mutant, root):
                 native = not mutant.file.endswith(".py")
                 if native or stale:
                     stale = native
                     build(root)
-                killer = noticed(mutant, root)
+                killer = first_failure([mutant.tests], root)
             survivors += killer is None
             verdict = "survived" if killer is None else f"killed by {killer}"
             print(f"{mutant.name:32}{verdict}", flush=True)
@@ -255,9 +257,9 @@ def build(root: Path) -> None:
     subprocess.run([sys.executable, *BUILD], cwd=root, check=True)
 
 
-def noticed(mutant: Mutant, root: Path) -> str | None:
-    """The first test that fails, if one does."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", *mutant.tests.split()]
+def first_failure(tests: list[str], root: Path) -> str | None:
+    """The first of the tests that fails, if one does."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", *tests]
     ran = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     if ran.returncode == 0:
         return None
