@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import tastemix as tm
-from tastemix.errors import DataError, IdError, ModelFileError
+from tastemix.engine.sides import SIDES, Pair
+from tastemix.errors import DataError, IdError, ModelFileError, ParameterError
+from tastemix.experiments import QUICK, reproduce
+from tastemix.experiments.runs import Log, Record, Run
+from tastemix.persistence import format
+from tests.commands import tastemix
+from tests.conftest import random_ratings
 
 RATINGS = tm.Ratings.from_arrays(
     ["ann", "ann", "bob", "bob", "cy"], ["Heat", "Up", "Heat", "Jaws", "Up"], [5, 1, 4, 5, 2]
@@ -95,3 +103,139 @@ def test_times_that_do_not_fit_are_refused_not_wrapped_around() -> None:
     far = pa.array([2**62, 1], pa.timestamp("s"))
     with pytest.raises(DataError, match="timestamps do not fit 64 bits"):
         tm.Ratings.from_arrays([1, 2], [1, 2], [3, 4], timestamp=far)
+
+
+# Numbers whose squares overflow
+
+
+@pytest.mark.parametrize("entry", [1e20, 1e15])
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_start_whose_squares_overflow_is_refused(entry: float, side: int) -> None:
+    start = [np.ones((3, 17), np.float32), np.ones((3, 17), np.float32)]
+    tm.NMF(17, steps=1).fit(RATINGS, start=Pair(*start))
+    start[side][1, 2] = entry
+    with pytest.raises(ParameterError, match=rf"start.{SIDES[side]} has .* squares overflow"):
+        tm.NMF(17, steps=1).fit(RATINGS, start=Pair(*start))
+
+
+def test_the_largest_model_that_is_loaded_predicts_finite_numbers(tmp_path: Path) -> None:
+    factors = tm.Factors(*(np.full((3, 17), 1e15 / 17.01, np.float32) for _ in SIDES))
+    dataclasses.replace(MODEL, scores=factors).save(tmp_path)
+    model = tm.load(tmp_path)
+    assert np.isfinite(model.predict(["ann"], ["Heat"], clip=False)).all()
+    assert np.isfinite(model.fold_in({"Heat": 5}).weights).all()
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_model_whose_squares_overflow_is_neither_saved_nor_loaded(
+    side: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    huge = getattr(MODEL.factors, side).copy()
+    huge[1, 1] = -1e20
+    model = dataclasses.replace(MODEL, scores=dataclasses.replace(MODEL.factors, **{side: huge}))
+    with pytest.raises(ModelFileError, match=r"cannot be saved: .* squares overflow"):
+        model.save(tmp_path)
+    with monkeypatch.context() as unchecked:
+        unchecked.setattr(format, "_check", lambda _: None)
+        model.save(tmp_path)
+    with pytest.raises(ModelFileError, match=r"damaged: .* squares overflow"):
+        tm.load(tmp_path)
+
+
+# The log of runs
+
+RUNS = [Run(tm.Random(seed)) for seed in range(100)]
+
+
+def logged(path: Path, runs: list[Run] = RUNS) -> list[int]:
+    """Write records of runs that are not there yet; how many were."""
+    log = Log(path)
+    there = [n for n in range(len(runs)) if str(n) in log]
+    try:
+        for n, run in enumerate(runs):
+            if n not in there:
+                log.add(str(n), run, Record({0: {"rmse": float(n)}}, 1.0))
+    finally:
+        log.close()
+    return there
+
+
+DAMAGED = {
+    "no JSON": b'{"key": "10", "ru',
+    "bytes": b"\xff\x00\xff",
+    "nothing": b"",
+    "nested": b"[" * 10**5,
+    "no metrics": b'{"key": "10", "judged": {}, "seconds": 1}',
+    "text for a metric": b'{"key": "10", "judged": {"0": {"rmse": "1"}}, "seconds": 1}',
+    "number for a key": b'{"key": 10, "judged": {"0": {"rmse": 1}}, "seconds": 1}',
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_a_damaged_line_of_the_log_costs_that_record_alone(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    logged(path)
+    lines = path.read_bytes().split(b"\n")
+    lines[10] = DAMAGED[kind]
+    path.write_bytes(b"\n".join(lines))
+    log = Log(path)
+    assert log.damaged == (11,)
+    log.close()
+    assert path.read_bytes() == b"\n".join(lines)
+    assert logged(path) == [n for n in range(100) if n != 10]
+    assert logged(path) == list(range(100))
+
+
+@pytest.mark.parametrize("content", ["precious", "precious\n", '{"a": 1}\n{"b": 2}\n', "\n"])
+def test_a_log_of_something_else_is_refused_and_kept(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text(content)
+    with pytest.raises(DataError, match="is no log of runs: move it away"):
+        Log(path)
+    assert path.read_text() == content
+
+
+@pytest.mark.parametrize("kept", [0, 1, 5, 20, 60])
+def test_a_first_record_that_was_torn_is_written_again(kept: int, tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    logged(path, RUNS[:1])
+    path.write_bytes(path.read_bytes()[:kept])
+    assert logged(path, RUNS[:1]) == []
+    assert logged(path, RUNS[:1]) == [0]
+
+
+def test_a_full_disk_under_the_log_is_told_and_leaves_whole_records(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    logged(path, RUNS[:3])
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 40, limits[1]))
+    try:
+        with pytest.raises(DataError, match=r"runs.jsonl cannot be written \(.*\): see to that"):
+            logged(path, RUNS[:4])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    assert logged(path, RUNS[:4]) == [0, 1, 2]
+
+
+def test_a_log_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "runs.jsonl").symlink_to("/dev/full")
+    (tmp_path / "file").write_text("precious")
+    with pytest.raises(DataError, match=r"runs.jsonl is no file: choose another folder"):
+        Log(tmp_path / "runs.jsonl")
+    with pytest.raises(DataError, match=r"runs.jsonl cannot be written \(.*\): see to that"):
+        Log(tmp_path / "file" / "runs.jsonl")
+
+
+def test_the_command_names_a_damaged_line_of_the_log(tmp_path: Path) -> None:
+    pq.write_table(random_ratings(30, 20, 0.5).to_table(), tmp_path / "ratings.parquet")
+    order = ["reproduce", tmp_path / "ratings.parquet", "--out", tmp_path, "--quick"]
+    order += ["--only", "largest"]
+    assert not tastemix(*order).stderr.strip()
+    path = tmp_path / "runs.jsonl"
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([lines[0], b"damaged", *lines[2:]]))
+    assert "runs.jsonl is damaged in line 2: what was there is run again" in tastemix(*order).stderr
+    with pytest.warns(UserWarning, match="is damaged in line 2"):
+        reproduce("mine", RATINGS, tmp_path, QUICK, ["facts"])

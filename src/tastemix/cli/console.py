@@ -53,6 +53,11 @@ def say(text: str, end: str = "\n") -> None:
     out.print(text, soft_wrap=True, end=end)
 
 
+def warn(text: str) -> None:
+    """A sentence on stderr about something that does not end the command."""
+    err.print(f"[bold yellow]warning:[/] {escape(text)}", soft_wrap=True)
+
+
 def facts(ratings: Ratings) -> dict[str, str]:
     """What a report says about how it was made."""
     command = ["tastemix", *(part for part in sys.argv[1:] if part != "--debug")]

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tastemix.cli import choices
-from tastemix.cli.console import facts, out, progress, say
+from tastemix.cli.console import facts, out, progress, say, warn
 from tastemix.data import datasets as known_datasets
 from tastemix.engine import engine_of
 from tastemix.experiments import EXPERIMENTS, FULL, QUICK, Context, plan
@@ -77,7 +77,7 @@ def reproduce(
         def on_run(done: int, total: int, run: Run, left: float) -> None:
             show(len(runs) - total + done, str(run.method))
 
-        sections = run_experiments(name, ratings, output, settings, names, on_run, engine)
+        sections = run_experiments(name, ratings, output, settings, names, on_run, engine, warn)
     page = report.write(
         output,
         f"tastemix reproduces {name}" if name in known else f"tastemix on {name}",

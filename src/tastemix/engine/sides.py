@@ -16,6 +16,17 @@ SIDES: tuple[Side, Side] = ("users", "items")
 OTHER: dict[Side, Side] = {"users": "items", "items": "users"}
 
 
+MOST_ENTRY = 1e15
+"""Of a factor's entries, times the rank: squares, and their sums over a row, stay finite."""
+
+
+def bounded(rows: NDArray[np.floating]) -> bool:
+    """Whether 32-bit arithmetic on these rows, the last axis of which is the rank, stays finite."""
+    if rows.size == 0:
+        return True
+    return bool(max(rows.max(), -rows.min()) * rows.shape[-1] <= MOST_ENTRY)  # false for a NaN
+
+
 class Pair(NamedTuple):
     """The two factors: a row per user and a row per item, of one rank."""
 

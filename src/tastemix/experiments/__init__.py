@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -35,6 +36,8 @@ EXPERIMENTS: dict[str, ModuleType] = {
 JUDGE = Judge(raw=True)
 """The paper's protocol: bare products, default thresholds (4 and 3.5 on a scale of 1 to 5)."""
 
+_LISTED = 10
+
 __all__ = ["EXPERIMENTS", "FULL", "QUICK", "Context", "Log", "Settings", "plan", "reproduce"]
 
 
@@ -51,15 +54,24 @@ def reproduce(
     names: Iterable[str] = EXPERIMENTS,
     on_run: OnRun | None = None,
     engine: EngineChoice = None,
+    tell: Callable[[str], None] = warnings.warn,
 ) -> list[Section]:
     """Run these experiments on ratings and return their tables and charts.
 
     Finished runs are in `runs.jsonl` of the folder and are not run again: rerun to resume.
+    tell: takes a sentence about lines of it that are damaged.
     """
     context = Context(dataset, ratings, settings)
     chosen = _checked(names)
     log = Log(folder / "runs.jsonl")
     try:
+        if log.damaged:
+            shown = ", ".join(map(str, log.damaged[:_LISTED]))
+            more = ", …" if len(log.damaged) > _LISTED else ""
+            tell(
+                f"{folder / 'runs.jsonl'} is damaged in line {shown}{more}: what was there is run "
+                "again, and the rest is kept"
+            )
         records = execute(plan(context, chosen), ratings, log, JUDGE, on_run, engine)
     finally:
         log.close()

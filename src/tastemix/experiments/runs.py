@@ -1,18 +1,21 @@
 """One fit judged at some of its steps: what all experiments are made of, and the log of them.
 
 A log is a file of one JSON record a line, each flushed to the disk before the next fit begins. A
-killed experiment loses the fit it was in and nothing else: rerun to resume.
+killed experiment loses the fit it was in and nothing else: rerun to resume. A last line without
+its end was torn by a kill, and goes; a damaged one before it stays, and its fit is run again.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
@@ -67,26 +70,28 @@ class Record:
 class Log:
     """Records by key, in memory and in a file that only grows."""
 
+    damaged: tuple[int, ...]
+    """The lines that were no records when the file was opened, counted from one."""
+
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a+b")
+        self._path = path
+        with self._told():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists() and not path.is_file():
+                raise DataError(f"{path} is no file: choose another folder with --out")
+            self._file = path.open("a+b", buffering=0)  # so that nothing is written later on
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with self._told():
+                self._records, self.damaged = self._resumed()
         except OSError:
             self._file.close()
             raise DataError(
                 f"{path} is in use by another run: wait for it, or choose another folder with --out"
             ) from None
-        self._records: dict[str, Record] = {}
-        self._file.seek(0)
-        whole = 0
-        for line in self._file:
-            record = _parsed(line)
-            if record is None:
-                break  # torn by a kill: it and what follows were never reported as finished
-            self._records[record[0]] = record[1]
-            whole += len(line)
-        self._file.truncate(whole)
+        except DataError:
+            self._file.close()
+            raise
 
     def __contains__(self, key: str) -> bool:
         return key in self._records
@@ -98,26 +103,63 @@ class Log:
         """Append a record; when this returns, it is on the disk."""
         about = {**dataclasses.asdict(run), "method": type(run.method).__name__}
         about["parameters"] = dataclasses.asdict(run.method)
-        line = {"key": key, "run": about, **dataclasses.asdict(record)}
-        self._file.write(json.dumps(line).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        line = json.dumps({"key": key, "run": about, **dataclasses.asdict(record)}).encode() + b"\n"
+        with self._told():
+            whole = os.fstat(self._file.fileno()).st_size
+            try:
+                if self._file.write(line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(self._file.fileno())
+            except OSError:
+                with suppress(OSError):
+                    self._file.truncate(whole)
+                raise
         self._records[key] = record
 
     def close(self) -> None:
         """Let another process write."""
         self._file.close()
 
+    def _resumed(self) -> tuple[dict[str, Record], tuple[int, ...]]:
+        """The records in the file, less a torn one at its end, and the lines that are none."""
+        self._file.seek(0)
+        *lines, torn = self._file.read().split(b"\n")
+        found = [_parsed(line) for line in lines]
+        records = dict(record for record in found if record is not None)
+        if not records and (lines or torn[: len(_FIRST)] != _FIRST[: len(torn)]):
+            raise DataError(
+                f"{self._path} is no log of runs: move it away, or choose another folder with --out"
+            )
+        if torn:
+            self._file.truncate(self._file.tell() - len(torn))
+        return records, tuple(at for at, record in enumerate(found, 1) if record is None)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What the disk refuses, in a sentence."""
+        try:
+            yield
+        except OSError as error:
+            raise DataError(
+                f"{self._path} cannot be written ({error.strerror or error}): see to that, or "
+                "choose another folder with --out; finished runs are kept"
+            ) from None
+
+
+_FIRST = b'{"key": "'  # what every line begins with
+
 
 def _parsed(line: bytes) -> tuple[str, Record] | None:
-    if not line.endswith(b"\n"):
-        return None
     try:
         found = json.loads(line)
-        judged = {int(step): values for step, values in found["judged"].items()}
-        return found["key"], Record(judged, found["seconds"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+        judged = {int(step): dict(metrics) for step, metrics in found["judged"].items()}
+        key, seconds = found["key"], found["seconds"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+    numbers = [seconds, *(value for metrics in judged.values() for value in metrics.values())]
+    if not judged or type(key) is not str or any(type(n) not in (int, float) for n in numbers):
+        return None
+    return key, Record(judged, seconds)
 
 
 OnRun = Callable[[int, int, Run, float], None]

@@ -13,7 +13,7 @@ from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine import engine_of
 from tastemix.engine.base import Engine, Placed, Session
-from tastemix.engine.sides import SIDES, Held, Pair
+from tastemix.engine.sides import MOST_ENTRY, SIDES, Held, Pair, bounded
 from tastemix.engine.start import RandomStart, Start, with_offsets
 from tastemix.errors import ParameterError
 from tastemix.model.factors import Factors
@@ -156,7 +156,16 @@ def _opening(recipe: ANLS, ratings: Ratings, start: Pair | None) -> tuple[Start,
         if factor.shape != shape:
             raise ParameterError(f"start.{side} has shape {factor.shape}: it must be {shape}")
         if not (np.isfinite(factor).all() and (factor >= 0).all()):
+<<<<<<< HEAD
             raise ParameterError(f"start.{side} has negative or non-finite entries: replace them")
+=======
+            raise ParameterError(f"start.{side} has entries that are negative or not finite")
+        if not bounded(factor):
+            raise ParameterError(
+                f"start.{side} has entries beyond {MOST_ENTRY:g} / rank, whose squares overflow: "
+                "scale the start and the ratings down"
+            )
+>>>>>>> hard
     return first, held
 
 

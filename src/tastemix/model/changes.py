@@ -58,7 +58,7 @@ def updated(
     )
 
 
-def compressed(model: Model, rank: int | None) -> Model:
+def compressed(model: Model, rank: int | None, engine: Engine | str | None = None) -> Model:
     """See Model.compress."""
     if model.ratings is None:
         raise ParameterError("this model was saved without its ratings and cannot be compressed")
@@ -71,7 +71,7 @@ def compressed(model: Model, rank: int | None) -> Model:
     ranking = model.ranking
     if ranking is not None:
         ranking = dataclasses.replace(ranking, factors=ranking.factors.parts[0])
-    scores = distil.compressed(model.factors, model.ratings, rank)
+    scores = distil.compressed(model.factors, model.ratings, rank, engine)
     return dataclasses.replace(
         model,
         scores=scores,

@@ -6,7 +6,7 @@ import numpy as np
 
 from tastemix import checks, draws
 from tastemix.data.ratings import Ratings
-from tastemix.engine import engine_of
+from tastemix.engine import Engine, engine_of
 from tastemix.engine.objective import Objective
 from tastemix.engine.sides import SIDES, Held, Matrix, Pair
 from tastemix.engine.start import held_offsets, with_offsets
@@ -21,7 +21,9 @@ PHASE = Phase(Objective(l2=0.1, l2_per_rating=0.0003, centre="average"), 30, tol
 """Almost no penalty: the predictions that are fitted have no noise."""
 
 
-def compressed(factors: Factors, ratings: Ratings, rank: int) -> Factors:
+def compressed(
+    factors: Factors, ratings: Ratings, rank: int, engine: Engine | str | None = None
+) -> Factors:
     """Factors of this rank, with offsets, whose predictions are close to those of an average.
 
     They start from the tastes of as many members as the rank has room for.
@@ -29,7 +31,7 @@ def compressed(factors: Factors, ratings: Ratings, rank: int) -> Factors:
     checks.whole("rank", rank)
     targets = _predicted(factors, ratings, rank)
     start, held = _start(factors, rank)
-    session = engine_of(None).place(targets).open(start, held)
+    session = engine_of(engine).place(targets).open(start, held)
     loop.run(session, [PHASE])
     return Factors.of(session, targets.shift, held)
 

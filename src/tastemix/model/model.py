@@ -291,7 +291,7 @@ class Model:
         """
         return changes.updated(self, as_ratings(ratings, **reading), steps, engine)
 
-    def compress(self, rank: int | None = None) -> Model:
+    def compress(self, rank: int | None = None, *, engine: Engine | str | None = None) -> Model:
         """One small factorisation that predicts nearly as well as this average of several.
 
         rank: its number of tastes, by default one and a half times that of a member.
@@ -299,7 +299,7 @@ class Model:
         Of the factors that `recommend` uses, the first member is kept. The method of the result is
         `Compressed`.
         """
-        return changes.compressed(self, rank)
+        return changes.compressed(self, rank, engine)
 
     def save(self, path: str | os.PathLike[str], *, ratings: bool = True) -> None:
         """Write the model as a folder of Parquet and JSON files; an existing model is replaced.

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tastemix.data.ids import Ids
 from tastemix.data.ratings import Ratings, Scale, Side
-from tastemix.engine.sides import OTHER, Held, Matrix, Pull, Pulls
+from tastemix.engine.sides import MOST_ENTRY, OTHER, Held, Matrix, Pull, Pulls, bounded
 from tastemix.errors import ModelFileError, ParameterError, TastemixError
 from tastemix.model.factors import Factors, Head, Population
 from tastemix.model.fold_in import takes_average
@@ -215,6 +215,11 @@ def _check_factors(factors: Factors) -> None:
         raise ModelFileError(f"its rank is {factors.rank:,}: expected 1 to {MOST_RANK:,}")
     if not (np.isfinite(factors.users).all() and np.isfinite(factors.items).all()):
         raise ModelFileError("one vector has entries that are not finite")
+    if not (bounded(factors.users) and bounded(factors.items)):
+        raise ModelFileError(
+            f"one vector has entries beyond {MOST_ENTRY:g} / rank, whose squares overflow: "
+            "scale its ratings down"
+        )
     for held in factors.held:
         if len(set(held)) < len(held) or not all(r < factors.rank for r in held):
             raise ModelFileError(f"it holds coordinates {reprlib.repr(held)} of {factors.rank}")
@@ -238,6 +243,10 @@ def _check_pulls(factors: Factors) -> None:
             raise ModelFileError(f"what its rows are pulled towards is not of rank {factors.rank}")
         if not (np.isfinite(pull.mean).all() and np.isfinite(pull.z).all()):
             raise ModelFileError("what its rows are pulled towards is not finite")
+        if not (bounded(pull.mean) and bounded(pull.z)):
+            raise ModelFileError(
+                f"what its rows are pulled towards is beyond {MOST_ENTRY:g} / rank"
+            )
 
 
 def _check_noise(noise: Noise) -> None:
