@@ -7,13 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tastemix.data.ratings import Ratings, Scale
+from tastemix.data.ratings import Ratings
 from tastemix.engine.objective import Objective
-from tastemix.methods.averaged import Averaged, ratings_a_row, unit_of
-from tastemix.methods.recipe import ANLS
-from tastemix.training.phase import Phase
-
-LEAST_RANK, MOST_RANK = 4, 22
+from tastemix.methods.averaged import MOST_RANK, Averaged, rank_for, ratings_a_row
 
 
 @dataclass(frozen=True)
@@ -39,13 +35,10 @@ class ANMF(Averaged):
     ranking: int = 2
     seed: int = 0
 
-    def recipe(self, scale: Scale) -> ANLS:
-        """One member; the others differ in their seeds."""
-        unit = unit_of(scale)
-        penalty = Objective(
-            l2=self.l2 * unit, l2_per_rating=self.l2_per_rating * unit, centre="average"
-        )
-        return ANLS(self.rank, [Phase(penalty, self.steps)], self.seed, offsets=True)
+    def objective(self, unit: float) -> Objective:
+        """Pulled towards the average row."""
+        penalties = {"l2": self.l2 * unit, "l2_per_rating": self.l2_per_rating * unit}
+        return Objective(**penalties, centre="average")
 
     def tuned_for(self, ratings: Ratings) -> ANMF:
         """With a rank and λ₂ for these ratings: √ratings / 20 tastes per member, from 4 to 22.
@@ -53,6 +46,5 @@ class ANMF(Averaged):
         Where rows are short λ₂ is smaller, √(ratings per row) / 2.5, so that it does not outweigh
         the ratings of a row.
         """
-        rank = min(max(round(len(ratings) ** 0.5 / 20), LEAST_RANK), MOST_RANK)
         l2 = min(ANMF.l2, round(ratings_a_row(ratings) ** 0.5 / 2.5, 2))
-        return replace(self, rank=rank, l2=l2)
+        return replace(self, rank=rank_for(ratings), l2=l2)

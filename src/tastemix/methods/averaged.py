@@ -18,6 +18,7 @@ from tastemix.training.early_stop import part_of
 from tastemix.training.loop import OnStep, Step
 from tastemix.training.phase import Phase
 
+LEAST_RANK, MOST_RANK = 4, 22
 RANKING_RANK = 62
 RANKING_STEPS = 10
 RANKING_WEIGHT = 0.15
@@ -35,9 +36,14 @@ class Averaged:
     ranking: int
     seed: int
 
+    def objective(self, unit: float) -> Objective:
+        """What a member minimises, for a scale `unit` times as long as one of five stars."""
+        raise NotImplementedError
+
     def recipe(self, scale: Scale) -> ANLS:
         """One member; the others differ in their seeds."""
-        raise NotImplementedError
+        phase = Phase(self.objective(unit_of(scale)), self.steps)
+        return ANLS(self.rank, [phase], self.seed, offsets=True)
 
     def __post_init__(self) -> None:
         for name, least in (("rank", 1), ("members", 1), ("ranking", 0)):
@@ -143,6 +149,11 @@ def unit_of(scale: Scale) -> float:
     """The length of the scale, relative to one from 1 to 5."""
     low, high = scale
     return (high - low) / 4 if high > low else 1.0
+
+
+def rank_for(ratings: Ratings) -> int:
+    """√ratings / 20 tastes, from 4 to 22."""
+    return min(max(round(len(ratings) ** 0.5 / 20), LEAST_RANK), MOST_RANK)
 
 
 def ratings_a_row(ratings: Ratings) -> float:

@@ -156,16 +156,12 @@ def _opening(recipe: ANLS, ratings: Ratings, start: Pair | None) -> tuple[Start,
         if factor.shape != shape:
             raise ParameterError(f"start.{side} has shape {factor.shape}: it must be {shape}")
         if not (np.isfinite(factor).all() and (factor >= 0).all()):
-<<<<<<< HEAD
             raise ParameterError(f"start.{side} has negative or non-finite entries: replace them")
-=======
-            raise ParameterError(f"start.{side} has entries that are negative or not finite")
         if not bounded(factor):
             raise ParameterError(
                 f"start.{side} has entries beyond {MOST_ENTRY:g} / rank, whose squares overflow: "
                 "scale the start and the ratings down"
             )
->>>>>>> hard
     return first, held
 
 
