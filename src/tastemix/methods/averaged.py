@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -153,7 +154,7 @@ def unit_of(scale: Scale) -> float:
 
 def rank_for(ratings: Ratings) -> int:
     """√ratings / 20 tastes, from 4 to 22."""
-    return min(max(round(len(ratings) ** 0.5 / 20), LEAST_RANK), MOST_RANK)
+    return min(max(round(math.sqrt(len(ratings)) / 20), LEAST_RANK), MOST_RANK)
 
 
 def ratings_a_row(ratings: Ratings) -> float:
