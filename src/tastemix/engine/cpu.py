@@ -215,18 +215,16 @@ class CpuFixed:
     def __init__(self, factor: Matrix) -> None:
         self._rows = _native.Rows(np.ascontiguousarray(factor, np.float32))
         self._count, self._rank = factor.shape
-        self._terms: dict[tuple[Objective, float], tuple[Matrix, Matrix]] = {}
+        self._known: tuple[Objective, float, Matrix, Matrix] | None = None
 
     def rows(self, fold: Fold) -> Matrix:
         """See Fixed.rows."""
         half, start, objective = fold.half, fold.start, fold.objective
         target = objective.target(fold.shift)
-        if (objective, target) not in self._terms:
-            totals = self._rows.sums(None, None, True) if objective.unknown_weight else None
-            fixed = None if totals is None else Totals.of(self._count, totals)
-            linear = linear_of(objective, target, self._rank, fixed, None)
-            self._terms[objective, target] = gram_of(objective, fixed).ravel(), linear
-        gram, linear = self._terms[objective, target]
+        known = self._known
+        if known is None or known[0] is not objective or known[1] != target:
+            self._known = known = (objective, target, *self._terms(objective, target))
+        gram, linear = known[2:]
         if objective.centred:
             centre = start[0] if len(start) == 1 else start.mean(axis=0, dtype=np.float64)
             linear = linear - np.float32(objective.l2) * centre.astype(np.float32)
@@ -247,6 +245,14 @@ class CpuFixed:
             fold.max_updates,
             fold.times,
         )
+
+    def _terms(self, objective: Objective, target: float) -> tuple[Matrix, Matrix]:
+        """wG, and the gradient's part that all rows share."""
+        fixed = None
+        if objective.unknown_weight:
+            fixed = Totals.of(self._count, self._rows.sums(None, None, True))
+        linear = linear_of(objective, target, self._rank, fixed, None)
+        return gram_of(objective, fixed).ravel(), linear
 
 
 class CpuEngine:
