@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import json
 import resource
+import shutil
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +18,14 @@ import pytest
 
 import tastemix as tm
 from tastemix.engine.sides import SIDES, Pair
-from tastemix.errors import DataError, IdError, ModelFileError, ParameterError
+from tastemix.errors import (
+    DataError,
+    IdError,
+    ModelFileError,
+    ParameterError,
+    RatingError,
+    TastemixError,
+)
 from tastemix.experiments import QUICK, reproduce
 from tastemix.experiments.runs import Log, Record, Run
 from tastemix.persistence import format
@@ -239,3 +251,147 @@ def test_the_command_names_a_damaged_line_of_the_log(tmp_path: Path) -> None:
     assert "runs.jsonl is damaged in line 2: what was there is run again" in tastemix(*order).stderr
     with pytest.warns(UserWarning, match="is damaged in line 2"):
         reproduce("mine", RATINGS, tmp_path, QUICK, ["facts"])
+
+
+# What is no path, or too long for one
+
+
+@pytest.mark.parametrize("path", [None, 5, b"model", ["model"]])
+def test_what_is_no_path_is_refused(path: Any) -> None:
+    kind = type(path).__name__
+    with pytest.raises(ModelFileError, match=f"a {kind} is not a path: give the path"):
+        tm.load(path)
+    with pytest.raises(ModelFileError, match=f"a {kind} is not a path: give the path"):
+        MODEL.save(path)
+    with pytest.raises(DataError, match=f"a {kind} is not a path"):
+        tm.read(path)
+
+
+@pytest.mark.parametrize("path", ["x" * 5000, "x/" * 5000, "a\0b"])
+def test_a_path_that_cannot_be_is_refused(path: str) -> None:
+    for use in (tm.read, tm.load, MODEL.save):
+        with pytest.raises(TastemixError):
+            use(path)
+
+
+# Ids that Python cannot show
+
+FAR = {
+    "microseconds": pa.array([1, 2**62], pa.timestamp("us")),
+    "seconds": pa.array([1, 400_000_000_000], pa.timestamp("s")),
+    "before": pa.array([-(2**62), 1], pa.timestamp("us")),
+    "zoned": pa.array([1, 2**62], pa.timestamp("us", "UTC")),
+    "nowhere": pa.array([1, 2], pa.timestamp("us", "Mars/Olympus")),
+    "days": pa.array([1, 2**31 - 1], pa.date32()),
+    "duration": pa.array([1, 2**62], pa.duration("s")),
+    "numpy": np.array(["2001-01-01", "20000-01-01"], "datetime64[s]"),
+}
+
+
+@pytest.mark.parametrize("kind", FAR)
+def test_ids_that_python_cannot_show_are_refused(kind: str) -> None:
+    with pytest.raises(IdError, match=r"user ids are of type .* convert them to integers or text"):
+        tm.Ratings.from_arrays(FAR[kind], [1, 2], [3, 4])
+
+
+def test_the_last_time_and_the_longest_duration_of_python_are_ids() -> None:
+    last = datetime.datetime(9999, 12, 31, 23, 59, 59), datetime.datetime(1, 1, 1)
+    long = datetime.timedelta(days=10**8), datetime.timedelta(seconds=1)
+    ratings = tm.Ratings.from_arrays(last, long, [3, 4])
+    assert (ratings.users[:], ratings.items[:]) == (list(last[::-1]), list(long[::-1]))
+
+
+# Ratings whose squares vanish
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-20, -1e-30, 1e-45])
+def test_ratings_whose_squares_vanish_are_refused(size: float) -> None:
+    rating = np.array([1, 2, 3]) * size
+    with pytest.raises(RatingError, match="so small that their squares vanish: scale them up"):
+        tm.Ratings.from_arrays([1, 1, 2], [1, 2, 1], rating)
+    with pytest.raises(RatingError, match="squares vanish"):
+        tm.Ratings.from_arrays([1, 1, 2], [1, 2, 1], rating, scale=(-1e-19, 1e-19))
+
+
+def test_small_ratings_are_fitted_as_large_ones_are() -> None:
+    rating = np.array([1.0, 2.0, 4.0, 5.0])
+    found = [
+        tm.NMF(1, steps=50).fit(tm.Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], rating * size))
+        for size in (1, 1e-6)
+    ]
+    large, small = (model.predict([1, 2], [1, 2]) for model in found)
+    np.testing.assert_allclose(small * 1e6, large, rtol=1e-3)
+    zeros = tm.Ratings.from_arrays([1, 1], [1, 2], [0, 0])
+    assert tm.NMF(1, steps=1).fit(zeros).predict([1], [1]) == 0
+    tm.Ratings.from_arrays([1, 1], [1, 2], [1e-30, 0], scale=(0, 1))
+
+
+# What a saved model claims
+
+
+def change_index(folder: Path, **changes: Any) -> None:
+    index = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps({**index, **changes}))
+
+
+def nested(levels: int) -> list[Any]:
+    return [nested(levels - 1)] if levels > 1 else []
+
+
+@pytest.mark.parametrize("levels", [32, 100, 300])
+def test_parameters_that_are_nested_deeply_are_refused(levels: int, tmp_path: Path) -> None:
+    MODEL.save(tmp_path)
+    change_index(tmp_path, parameters={"x": nested(levels)})
+    with pytest.raises(ModelFileError, match="parameters are nested in more than 32 levels"):
+        tm.load(tmp_path)
+    model = dataclasses.replace(MODEL, parameters={"x": nested(levels)})
+    with pytest.raises(ModelFileError, match="cannot be saved: its parameters are nested"):
+        model.save(tmp_path)
+
+
+def test_parameters_that_are_nested_a_little_come_back(tmp_path: Path) -> None:
+    model = dataclasses.replace(MODEL, parameters={"x": nested(31)})
+    model.save(tmp_path)
+    assert tm.load(tmp_path).parameters == model.parameters
+
+
+def test_a_model_whose_ratings_were_swapped_is_refused(tmp_path: Path) -> None:
+    other = tm.Ratings.over(
+        RATINGS.users, RATINGS.items, *(["ann", "cy"], ["Up", "Heat"], [1, 5]), None, RATINGS.scale
+    )
+    MODEL.save(tmp_path / "mine")
+    dataclasses.replace(MODEL, ratings=other).save(tmp_path / "other")
+    index = json.loads((tmp_path / "mine" / "model.json").read_text())
+    swapped = json.loads((tmp_path / "other" / "model.json").read_text())["tables"]["ratings"]
+    shutil.copy(tmp_path / "other" / swapped["file"], tmp_path / "mine")
+    change_index(tmp_path / "mine", tables={**index["tables"], "ratings": swapped})
+    with pytest.raises(ModelFileError, match="ratings, ids or scale are not those that it was"):
+        tm.load(tmp_path / "mine")
+    change_index(tmp_path / "mine", tables=index["tables"])
+    assert tm.load(tmp_path / "mine").ratings is not None
+
+
+def test_a_model_that_takes_long_to_fold_in_is_refused(tmp_path: Path) -> None:
+    model = tm.PRD(2, steps=2).fit(RATINGS)
+    model.save(tmp_path)
+    index = json.loads((tmp_path / "model.json").read_text())
+    assert index["phases"][-1]["objective"]["prior"] == "dynamic"
+    index["phases"][-1]["steps"] = 10_001
+    change_index(tmp_path, phases=index["phases"])
+    with pytest.raises(ModelFileError, match="a phase has 10,001 steps, more than 10,000"):
+        tm.load(tmp_path)
+    index["phases"][-1]["steps"] = 10_000
+    change_index(tmp_path, phases=index["phases"])
+    began = time.perf_counter()
+    tm.load(tmp_path).fold_in({"Heat": 5, "Up": 1})
+    assert time.perf_counter() - began < 10
+
+
+# Arguments that are no numbers
+
+
+def test_parameters_that_are_nan_are_refused() -> None:
+    with pytest.raises(ParameterError, match="shift is nan"):
+        tm.SSVD(2, shift=float("nan"))
+    with pytest.raises(ParameterError, match="shrinkage is nan"):
+        tm.Baseline(shrinkage=float("nan"))

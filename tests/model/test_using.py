@@ -9,7 +9,7 @@ import pytest
 
 import tastemix as tm
 from tastemix.data.halves import Half
-from tastemix.engine import Held
+from tastemix.engine import CpuEngine, Held
 from tastemix.engine.objective import Objective
 from tastemix.errors import IdError, ParameterError
 from tastemix.model import fold_in
@@ -290,7 +290,7 @@ def test_someone_without_ratings_stays_the_average_person_of_a_dynamic_prior(
     model: tm.Model,
 ) -> None:
     nothing = Half(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
-    row = fold_in.rows(nothing, model.factors, "users", model.phases)[0]
+    row = fold_in.rows(nothing, model.factors, "users", model.phases, CpuEngine())[0]
     np.testing.assert_allclose(row, model.factors.users.mean(axis=0), rtol=1e-5)
 
 

@@ -704,6 +704,7 @@ def test_everything_a_save_writes_reaches_the_disk_before_the_index_names_it(
 
 def test_the_limits_are_those_that_are_documented() -> None:
     assert format.MOST_STEPS == 10**6
+    assert format.MOST_DYNAMIC_STEPS == 10**4
     assert format.MOST_RANK == 2**16
     assert parquet.MOST_EXPANSION == 100
     assert parquet.SMALL_TABLE == 2**26

@@ -52,4 +52,5 @@ def is_text(kind: pa.DataType) -> bool:
 
 def first_line(error: Exception) -> str:
     """The first line of what an error says."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    said = str(getattr(error, "strerror", None) or error).strip()
+    return (said or type(error).__name__).splitlines()[0]

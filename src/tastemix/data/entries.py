@@ -14,6 +14,8 @@ from tastemix.errors import DataError, DuplicateError, ParameterError, RatingErr
 
 Duplicates = Literal["refuse", "last", "mean"]
 Scale = tuple[float, float]
+LEAST_SCALE = 1e-15
+"""Of a scale's further end from zero: products of a few such numbers are still 32-bit ones."""
 
 
 def check_lengths(user: Indices, item: Indices, values: Values, timestamp: Times | None) -> None:
@@ -31,7 +33,7 @@ def check_lengths(user: Indices, item: Indices, values: Values, timestamp: Times
 def limits(values: Values, scale: Scale | None) -> Scale:
     """The given scale, checked, or the range of the values."""
     if scale is None:
-        return float(values.min()), float(values.max())
+        return _seen(float(values.min()), float(values.max()))
     try:
         low, high = (float(end) for end in scale)
     except (TypeError, ValueError, OverflowError):
@@ -45,6 +47,16 @@ def limits(values: Values, scale: Scale | None) -> Scale:
         raise RatingError(
             f"the rating in row {outside[0]} is {values[outside[0]]:g}, outside the scale "
             f"{low:g} to {high:g}: correct it or give a wider scale"
+        )
+    return _seen(low, high)
+
+
+def _seen(low: float, high: float) -> Scale:
+    """The scale, if 32-bit numbers can tell squares on it from zero."""
+    if 0 < max(abs(low), abs(high)) < LEAST_SCALE:
+        raise RatingError(
+            f"the ratings are on a scale of {low:g} to {high:g}, so small that their squares "
+            "vanish: scale them up, to 1 to 5 for instance"
         )
     return low, high
 

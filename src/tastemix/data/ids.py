@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tastemix.data import lookup
-from tastemix.data.columns import validated
+from tastemix.data.columns import first_line, validated
 from tastemix.errors import IdError
 
 Indices = NDArray[np.int32]
@@ -164,6 +164,7 @@ def encode(column: Any, what: str) -> tuple[Ids, Indices]:
     values = merged.dictionary.take(order)
     if isinstance(kind, pa.BaseExtensionType):
         values = kind.wrap_array(values)
+    _refuse_far(values, what)
     return Ids(values, what), rank[merged.indices.to_numpy()][position]
 
 
@@ -220,6 +221,18 @@ def _mixture(values: Any, what: str) -> str | None:
                 "convert them all to one type"
             )
     return None
+
+
+def _refuse_far(ids: pa.Array, what: str) -> None:
+    """Refuse times that Python cannot show; the first or the last one is the furthest."""
+    if pa.types.is_temporal(ids.type) and len(ids):
+        try:
+            ids[0].as_py(), ids[-1].as_py()
+        except (OverflowError, ValueError, LookupError, pa.ArrowException) as error:
+            raise IdError(
+                f"the {what} ids are of type {ids.type}, and one is beyond what Python can show "
+                f"({first_line(error)}): convert them to integers or text"
+            ) from None
 
 
 def _may_have_nulls(column: pa.ChunkedArray) -> bool:

@@ -31,10 +31,10 @@ def load(path: str | os.PathLike[str], columns: Sequence[str]) -> list[pa.Chunke
         raise DataError(
             f"a {type(path).__name__} is not a path: pass tables to Ratings.from_table"
         ) from None
-    if not file.is_file():
-        state = "is a folder" if file.is_dir() else "does not exist"
-        raise DataError(f"{file} {state}: give the path of a csv or parquet file")
     try:
+        if not file.is_file():
+            state = "is a folder" if file.is_dir() else "does not exist"
+            raise DataError(f"{file} {state}: give the path of a csv or parquet file")
         with file.open("rb") as stream:
             head = stream.read(4096)
         if head[:4] in (b"PAR1", b"PARE"):

@@ -57,7 +57,7 @@ def write(
     folder: str | os.PathLike[str], tables: Mapping[str, pa.Table], about: Mapping[str, Any]
 ) -> None:
     """Write the tables and what is known about them as the folder's new content."""
-    home = Path(folder)
+    home = _path(folder)
     contents, entries = {}, {}
     for name, table in tables.items():
         content = to_parquet(table, name)
@@ -96,7 +96,7 @@ def read(
     folder: str | os.PathLike[str], names: Collection[str]
 ) -> tuple[dict[str, pa.Table], dict[str, Any]]:
     """Those of the named tables that are there, and what is known about them."""
-    home = Path(folder)
+    home = _path(folder)
     index, misses = _read_index(home), 0
     while True:
         try:
@@ -115,6 +115,15 @@ def read(
             index = newer  # A save came between, and took the older tables away.
         else:
             return tables, index
+
+
+def _path(folder: Any) -> Path:
+    try:
+        return Path(folder)
+    except TypeError:
+        raise ModelFileError(
+            f"a {type(folder).__name__} is not a path: give the path of a model's folder as text"
+        ) from None
 
 
 def _read_index(home: Path) -> dict[str, Any]:

@@ -27,7 +27,11 @@ from tastemix.training.phase import Phase
 What = Literal["user", "item"]
 
 MOST_STEPS = 1_000_000
-"""Of a phase: folding in under a dynamic prior takes them all again."""
+"""Of a phase."""
+MOST_DYNAMIC_STEPS = 10_000
+"""Of a phase with a dynamic prior: folding in takes them all again."""
+MOST_NESTED = 32
+"""Levels of lists and objects in the parameters."""
 MOST_RANK = 2**16
 _LONGEST_REASON = 300  # An id that is at fault may have any length.
 _LARGEST = float(np.finfo(np.float32).max)
@@ -122,6 +126,8 @@ def load(path: str | os.PathLike[str]) -> Model:
         about = record(About, told)
         model = _model(tables, about)
         _check(model)
+        if model.ratings is not None and model.ratings.fingerprint != about.fingerprint:
+            raise ModelFileError("its ratings, ids or scale are not those that it was saved with")
     except TastemixError as error:
         reason = str(error)[:_LONGEST_REASON]
         raise ModelFileError(f"{os.fspath(path)} is incomplete or damaged: {reason}") from None
@@ -183,6 +189,8 @@ def _check(model: Model) -> None:
     """Raise an error for values that no fit gives."""
     if not model.method.isidentifier():
         raise ModelFileError(f"its method is {reprlib.repr(model.method)}: expected a name")
+    if _nested(model.parameters, MOST_NESTED):
+        raise ModelFileError(f"its parameters are nested in more than {MOST_NESTED} levels")
     low, high = model.scale
     if not low <= high:
         raise ModelFileError(f"its scale is {model.scale}: the lower end must come first")
@@ -194,14 +202,23 @@ def _check(model: Model) -> None:
         raise ModelFileError("its scale, its mean or its shift exceeds the range of 32-bit floats")
     for head in heads:
         for phase in head.phases:
-            if phase.steps > MOST_STEPS:
-                raise ModelFileError(f"a phase has {phase.steps:,} steps, more than {MOST_STEPS:,}")
+            most = MOST_DYNAMIC_STEPS if phase.objective.dynamic else MOST_STEPS
+            if phase.steps > most:
+                raise ModelFileError(f"a phase has {phase.steps:,} steps, more than {most:,}")
         _check_factors(head.factors)
         _check_pulls(head.factors)
     if model.noise is not None:
         _check_noise(model.noise)
     for population in (model.users, model.items):
         _check_population(population)
+
+
+def _nested(value: Any, levels: int) -> bool:
+    """Whether lists and objects lie in each other in more levels than these."""
+    if not isinstance(value, Mapping | list | tuple):
+        return False
+    inner = value.values() if isinstance(value, Mapping) else value
+    return levels == 0 or any(_nested(entry, levels - 1) for entry in inner)
 
 
 def _check_factors(factors: Factors) -> None:
