@@ -29,7 +29,7 @@ from tastemix.errors import (
 from tastemix.experiments import QUICK, reproduce
 from tastemix.experiments.runs import Log, Record, Run
 from tastemix.persistence import format
-from tests.commands import tastemix
+from tests.cli.commands import tastemix
 from tests.conftest import random_ratings
 
 RATINGS = tm.Ratings.from_arrays(
