@@ -35,9 +35,8 @@ def test_a_missing_compiler_is_one_sentence(bare: Path) -> None:
     done = preflight(bare, "python")
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert (
-        "found no C++ compiler: install one (Debian and Ubuntu: apt-get install g++)" in done.stderr
-    )
+    assert "no C++ compiler" in done.stderr
+    assert "apt-get install g++" in done.stderr
 
 
 def test_a_compiler_is_enough(bare: Path) -> None:
@@ -48,7 +47,7 @@ def test_a_compiler_is_enough(bare: Path) -> None:
 def test_a_missing_python_is_one_sentence(bare: Path) -> None:
     done = preflight(bare, "python9")
     assert done.returncode == 1
-    assert done.stderr.startswith("tastemix needs Python 3.11 or newer and found no 'python9'")
+    assert done.stderr.startswith("tastemix needs Python 3.11")
 
 
 def test_missing_headers_are_one_sentence(bare: Path, tmp_path: Path) -> None:

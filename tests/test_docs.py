@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import tastemix as tm
-from tests.commands import tastemix
+from tests.cli.commands import tastemix
 
 DOCS = Path(__file__).parent.parent / "docs"
 FRAGMENTS = ("tables", "beyond", "performance")

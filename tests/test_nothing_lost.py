@@ -29,7 +29,7 @@ from tastemix.errors import (
 from tastemix.experiments import QUICK, reproduce
 from tastemix.experiments.runs import Log, Record, Run
 from tastemix.persistence import format
-from tests.commands import tastemix
+from tests.cli.commands import tastemix
 from tests.conftest import random_ratings
 
 RATINGS = tm.Ratings.from_arrays(
@@ -53,7 +53,7 @@ def test_a_save_over_a_model_keeps_a_strangers_table(tmp_path: Path) -> None:
 
 def test_a_folder_of_strangers_tables_is_refused(tmp_path: Path) -> None:
     (tmp_path / STRANGER).write_text("precious")
-    with pytest.raises(ModelFileError, match="holds other files: give the path of a new folder"):
+    with pytest.raises(ModelFileError, match="other files: give the path of a new folder"):
         MODEL.save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [STRANGER]
     assert (tmp_path / STRANGER).read_text() == "precious"

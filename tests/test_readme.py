@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import tastemix
+from tests.cli.commands import tastemix
 
 README = Path(__file__).parent.parent / "README.md"
 CSV = "user,item,rating\n" + "\n".join(

@@ -335,8 +335,8 @@ def test_under_a_dynamic_prior_a_row_without_entries_is_the_average_one() -> Non
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (np.full((2, 3), np.nan), "X has no observed entry"),
-        (sp.csr_array((2, 3)), "X has no observed entry"),
+        (np.full((2, 3), np.nan), "X has no observed"),
+        (sp.csr_array((2, 3)), "X has no observed"),
         (np.array([[1.0, np.nan], [-1.0, 2.0]]), "Negative values in data passed to TasteNMF"),
         (sp.csr_array(np.array([[0.0, -1.0]])), "Negative values in data passed to TasteNMF"),
         (np.array([[1.0, 1e16]]), "entries above 1e"),

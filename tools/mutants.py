@@ -91,84 +91,84 @@ MUTANTS = [
         "training/early_stop.py",
         "step.number - self.best_step >= self.patience",
         "step.number - self.best_step > self.patience",
-        "tests/test_anls.py",
+        "tests/training/test_anls.py",
     ),
     Mutant(
         "seeds of members",
         "methods/anmf.py",
         "int(recipe.seed) * int(count) + number",
         "int(recipe.seed) + number",
-        "tests/test_averaged.py",
+        "tests/methods/test_averaged.py",
     ),
     Mutant(
         "start of a folded row",
         "model/fold_in.py",
         "if objective.dynamic or objective.centred:",
         "if objective.centred:",
-        "tests/test_using.py",
+        "tests/model/test_using.py",
     ),
     Mutant(
         "coefficients of uncertainty",
         "model/uncertainty.py",
         "[np.ones(len(place)), place, place**2]",
         "[np.ones(len(place)), place, place**3]",
-        "tests/test_noise.py",
+        "tests/model/test_noise.py",
     ),
     Mutant(
         "ties of the best items",
         "model/topn.py",
         'np.argsort(-scores, axis=1, kind="stable")[:, :n]',
         'np.argsort(scores, axis=1, kind="stable")[:, ::-1][:, :n]',
-        "tests/test_topn.py",
+        "tests/model/test_topn.py",
     ),
     Mutant(
         "seen items",
         "model/topn.py",
         "scores[row, seen.indices[here[0] : here[-1]]] = -np.inf",
         "scores[row, seen.indices[here[0] : here[-1]]] = 0",
-        "tests/test_topn.py",
+        "tests/model/test_topn.py",
     ),
     Mutant(
         "lookup of an id",
         "data/lookup.py",
         "at if at < len(self._view) and self._view[at] == value else -1",
         "at if at < len(self._view) else -1",
-        "tests/test_ids.py",
+        "tests/data/test_ids.py",
     ),
     Mutant(
         "last of two ratings",
         "data/entries.py",
         "np.lexsort((timestamp[rows], item[tied], user[tied]))",
         "np.lexsort((-timestamp[rows], item[tied], user[tied]))",
-        "tests/test_ratings.py",
+        "tests/data/test_ratings.py",
     ),
     Mutant(
         "leading zeros in csv",
         "data/reading_csv.py",
         "return numbers if numbers.cast(pa.string()).equals(bare) else None",
         "return numbers",
-        "tests/test_reading.py",
+        "tests/data/test_reading.py",
     ),
     Mutant(
         "average precision",
         "evaluation/metrics/ranking.py",
         "_count_up(ranking.relevant) / ranking.hit_place",
         "_count_up(ranking.relevant) / ranking.hit_mean_place",
-        "tests/metrics",
+        "tests/evaluation/metrics",
     ),
     Mutant(
         "discount of NDCG",
         "evaluation/metrics/ranking.py",
         "1 / np.log2(np.arange(2, cut + 2))",
         "1 / np.log2(np.arange(3, cut + 3))",
-        "tests/metrics",
+        "tests/evaluation/metrics",
     ),
     Mutant(
         "ties of a ranking",
         "evaluation/metrics/order.py",
         "tied = tied[order_within(run, truth[tied])]",
         "tied = tied[order_within(run, 0 * truth[tied])]",
-        "tests/metrics",
+        "tests/evaluation/metrics",
     ),
     Mutant(
         "order of a save",
@@ -189,14 +189,14 @@ MUTANTS = [
                 for file, content in contents.items():
                     os.replace(_beside(home, content), home / file)
 """,
-        "tests/test_saving.py",
+        "tests/persistence/test_saving.py",
     ),
     Mutant(
         "fingerprint",
         "data/ratings.py",
         "(self.by_user.pointers, self.by_user.indices, self.by_user.values)",
         "(self.by_user.pointers, self.by_user.indices)",
-        "tests/test_ratings.py",
+        "tests/data/test_ratings.py",
     ),
     Mutant(
         "exit code of a mistake",
@@ -209,24 +209,26 @@ MUTANTS = [
             err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
             raise typer.Exit(1) from None
 """,
-        "tests/test_cli.py",
+        "tests/cli/test_cli.py",
     ),
 ]
 
 
 def main(names: list[str], root: Path = ROOT) -> int:
     """Plant those mutants, or all; the number that no test noticed."""
+    mutants = [mutant for mutant in MUTANTS if not names or mutant.name in names]
+    failing = first_failure(sorted({mutant.tests for mutant in mutants}), root)
+    if failing is not None:
+        raise SystemExit(f"{failing} fails without any mutant: see to it first")
     survivors, stale = 0, False
     try:
-        for mutant in MUTANTS:
-            if names and mutant.name not in names:
-                continue
+        for mutant in mutants:
             with planted(mutant, root):
                 native = not mutant.file.endswith(".py")
                 if native or stale:
                     stale = native
                     build(root)
-                killer = noticed(mutant, root)
+                killer = first_failure([mutant.tests], root)
             survivors += killer is None
             verdict = "survived" if killer is None else f"killed by {killer}"
             print(f"{mutant.name:32}{verdict}", flush=True)
@@ -255,9 +257,9 @@ def build(root: Path) -> None:
     subprocess.run([sys.executable, *BUILD], cwd=root, check=True)
 
 
-def noticed(mutant: Mutant, root: Path) -> str | None:
-    """The first test that fails, if one does."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", *mutant.tests.split()]
+def first_failure(tests: list[str], root: Path) -> str | None:
+    """The first of the tests that fails, if one does."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", *tests]
     ran = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     if ran.returncode == 0:
         return None

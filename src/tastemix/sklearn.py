@@ -53,27 +53,26 @@ Array = NDArray[Any]
 
 
 class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """X ≈ W H on the observed entries of X, all of W and H nonnegative.
+    """X ≈ W H on the observed entries of X, with nonnegative W and H.
 
-    Missing is NaN in an array or a frame, and what is not stored (or a stored NaN) in a sparse
-    matrix, where scikit-learn's NMF sees zeros; a stored zero is a value. Rows and columns may be
-    missing altogether. Negative entries are refused, as by scikit-learn's NMF.
+    Missing entries are NaN in an array or a frame. In a sparse matrix they are those not stored (or
+    stored as NaN); a stored zero is a value. scikit-learn's NMF treats them as zeros. Whole rows
+    and columns may be missing. Negative entries are an error, as in scikit-learn's NMF.
 
-    n_components: the rank; it may exceed both sides of X.
-    max_iter: the most steps, each all columns of H, then all rows of W.
-    tol: a step that gains at most tol times the objective is the last; n_iter_ is max_iter if none.
+    n_components: the rank; it may exceed both dimensions of X.
+    max_iter: the maximum number of steps; each moves all columns of H, then all rows of W.
+    tol: stop after a step that lowers the objective by at most tol times its value.
     l1, l2, l2_per_rating, prior, weight, centre: see tastemix.Objective. l2="auto" is a tenth of
         the root mean square of the observed entries, so that without offsets the fit does not
         depend on their unit.
-    offsets: two more components, so that X ≈ p + q + W H with a number p for each row and q for
+    offsets: add two components, so that X ≈ p + q + W H with a number p for each row and q for
         each column: components_ ends with a row of ones and the row q, W with the columns p and 1.
-    random_state: where W starts, and which entries `score` hides.
-    engine: where the work is done: "cpu", "reference", or an engine.
+    random_state: seed of the initial W, and of the entries that `score` hides.
+    engine: where the work is done: "cpu", "reference" or an engine object.
 
     After fit: components_ (H: n_components, or two more, × n_features), n_components_ (its rows),
-    n_iter_, l2_, n_features_in_, feature_names_in_ (of a frame), and reconstruction_err_, the root
-    mean square error on the observed entries. Numbers are float32 inside; what comes out has the
-    type of X.
+    n_iter_, l2_, n_features_in_, feature_names_in_ (for a frame), and reconstruction_err_, the root
+    mean square error on the observed entries. Computations use float32; results have X's dtype.
     """
 
     def __init__(
@@ -106,15 +105,15 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.engine = engine
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the components; y is ignored."""
+        """Fit the components; y is ignored."""
         self.fit_transform(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Learn the components and give the rows' W: bit for bit that of fit, then transform."""
+        """Fit the components and return W, bit-identical to `fit` followed by `transform`."""
         ratings, dtype = self._read(X, reset=True)
         if len(ratings) == 0:
-            raise DataError("X has no observed entry: there is nothing to fit")
+            raise DataError("X has no observed entries: give at least one")
         size = _rms(ratings.by_user.values)
         objective = self._objective(size)
         seed, hiding_seed = check_random_state(self.random_state).randint(2**31 - 1, size=2)
@@ -136,26 +135,27 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return rows.astype(dtype)
 
     def transform(self, X: Any) -> Array:
-        """The W of these rows, H fixed: each row by itself, zero for one without any entry.
+        """The W of these rows, with H fixed; each row is computed independently.
 
-        Under a static prior a row without any entry is that of the prior; under a dynamic one it
-        stays near the average row of training, which it is with centre="average". With offsets its
-        last entry is one, whatever the rest.
+        A row without entries is zero. Under a static prior it fits the prior; under a dynamic prior
+        it stays near the average row of training, and with centre="average" it is that row. With
+        offsets its last entry is one.
         """
         check_is_fitted(self)
         ratings, dtype = self._read(X)
         return self._rows(ratings).astype(dtype)
 
     def inverse_transform(self, X: Any) -> Array:
-        """W H for rows X of W: every entry, the missing ones too."""
+        """The product X H, for rows X of W: all entries, including the missing ones."""
         check_is_fitted(self)
         return np.asarray(check_array(X, dtype=[np.float64, np.float32]) @ self.components_)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Minus the RMSE on a fifth of each row's entries, which is hidden while the rest folds in.
+        """The negative RMSE on a fifth of each row's entries, hidden while the rest is folded in.
 
-        A fifth is rounded down, but at least one of two or more. Which ones depends on random_state
-        and the shape of what is observed alone, so candidates of a grid search are judged alike.
+        A fifth is rounded down, but at least one entry of two or more. Which ones depends only on
+        random_state and the pattern of observed entries, so a grid search compares all candidates
+        on the same entries.
         """
         check_is_fitted(self)
         ratings, _ = self._read(X)
@@ -217,7 +217,7 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                 "Negative values in data passed to TasteNMF: shift them to start at zero"
             )
         if observed.data.max() > LARGEST:
-            raise DataError(f"X has entries above {LARGEST:g}, which may overflow: divide them")
+            raise DataError(f"X has entries above {LARGEST:g}, which may overflow: scale them down")
         return Ratings.from_sparse(observed), X.dtype
 
     def _rows(self, ratings: Ratings) -> Matrix:

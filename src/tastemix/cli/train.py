@@ -27,7 +27,7 @@ def train(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="Folder to save the model in; an older model is replaced."
+            "--output", "-o", help="Folder to save the model in; an existing model is replaced."
         ),
     ],
     method: Annotated[
@@ -35,7 +35,9 @@ def train(
     ] = None,
     rank: Annotated[
         int | None,
-        typer.Option(help="Number of tastes (default: 10; anmf: 4 to 22, by number of ratings)."),
+        typer.Option(
+            help="Number of tastes (default: 10; anmf, cnmf: 4 to 22, by number of ratings)."
+        ),
     ] = None,
     prior_steps: Annotated[
         int | None,
@@ -49,10 +51,10 @@ def train(
         float | None, typer.Option(help="L1 penalty, for rnmf and mixr (default: 0.2).")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="Training steps (default: 100; anmf: 20 per member).")
+        int | None, typer.Option(help="Training steps (default: 100; anmf: 20, cnmf: 40).")
     ] = None,
     members: Annotated[
-        int | None, typer.Option(help="Number of factorisations to average, for anmf (default: 8).")
+        int | None, typer.Option(help="Fits to average, for anmf and cnmf (default: 8 and 1).")
     ] = None,
     compress: Annotated[
         bool,

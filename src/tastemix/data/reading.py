@@ -1,4 +1,4 @@
-"""Files and tables to columns, checked: parquet and whatever speaks Arrow; csv has its own file."""
+"""Files and tables to columns, checked: Parquet and Arrow tables; CSV has its own file."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ENGINES: dict[str, Callable[[], Engine]] = {"cpu": CpuEngine, "reference": Refer
 
 
 def engine_of(engine: Engine | str | None) -> Engine:
-    """An engine, the one of this name, or the one that TASTEMIX_ENGINE names (cpu by default)."""
+    """The engine given, by itself or by name; None is that of TASTEMIX_ENGINE, by default cpu."""
     if engine is not None and not isinstance(engine, str):
         return engine
     name = engine or os.environ.get("TASTEMIX_ENGINE") or "cpu"

@@ -1,11 +1,11 @@
-"""The seam between methods and machines.
+"""The interface between methods and engines.
 
-    engine.place(ratings)  →  Placed      the ratings where the work is, once per fit
+    engine.place(ratings)  →  Placed      the ratings where the work is done, once per fit
     placed.open(start)     →  Session     two factors being fitted to them
-    session.half_step(…)                  all rows of one side, the other side fixed
+    session.half_step(…)                  moves all rows of one side, the other side fixed
 
-What training needs to know of the ratings it asks the session for; only `session.factors()` and
-`session.pulls()` bring factors home.
+Training asks the session for what it needs to know about the ratings. Factors leave a session only
+by `session.factors()` and `session.pulls()`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tastemix.engine.start import Start
 
 @dataclass(frozen=True)
 class StepReport:
-    """What a half-step did."""
+    """The result of a half-step."""
 
     objective: float
-    """The objective after it; a dynamic prior counts as it was before it."""
+    """The objective after it, with a dynamic prior as it was before it."""
     updates: int
     """Coordinate updates taken."""
     largest: float
@@ -36,7 +36,7 @@ class StepReport:
 
 
 class Errors(NamedTuple):
-    """Ratings that were not learnt from, and what was predicted for them."""
+    """Ratings of a part, and the predictions for them."""
 
     user: Indices
     item: Indices
@@ -45,7 +45,7 @@ class Errors(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """How far predictions are off, over all ratings of each row of one side."""
+    """Squared errors, summed over the ratings of each row of one side."""
 
     squared: Floats
     """Σ (prediction, clipped to the scale, − rating)²."""
@@ -65,15 +65,15 @@ class Session(Protocol):
         ...
 
     def rmse(self, part: Any) -> float:
-        """The root mean squared error, unclipped, on a part that was placed or split off."""
+        """The root mean squared error, unclipped, on a part from `Placed.part` or `split`."""
         ...
 
     def errors(self, part: Any) -> Errors:
-        """The predictions of a part, which should be small: they are brought home."""
+        """The predictions for a part, copied to this process: the part should be small."""
         ...
 
     def spread(self, side: Side) -> Spread:
-        """How far off the predictions of the ratings it learns from are, row by row."""
+        """The squared errors on the training ratings, row by row."""
         ...
 
     def keep(self) -> None:
@@ -89,33 +89,33 @@ class Session(Protocol):
         ...
 
     def pulls(self) -> Pulls | None:
-        """What rows are pulled towards, where that is what their choices suggest."""
+        """What rows are pulled towards under `centre="choices"`; otherwise None."""
         ...
 
 
 class Placed(Protocol):
-    """Ratings where the work is."""
+    """Ratings where the work is done."""
 
     def open(self, start: Start, held: Held = Held(), pulls: Pulls | None = None) -> Session:
-        """A session on these ratings; a random start knows what it holds."""
+        """A session on these ratings. A `RandomStart` brings its own held coordinates."""
         ...
 
     def part(self, ratings: Ratings) -> Any:
-        """Other ratings over the same users and items, to be judged by."""
+        """Other ratings over the same users and items, to evaluate on."""
         ...
 
     def split(self, seed: int, share: float) -> tuple[Placed, Any]:
-        """These ratings without a share of them drawn at random, and that share as a part."""
+        """These ratings without a random share of them, and that share as a part."""
         ...
 
     def close(self) -> None:
-        """Give back what was taken; sessions end with it."""
+        """Release resources. Its sessions must not be used afterwards."""
         ...
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Rows to be fitted to a factor that stays: those of `half`, from `start`."""
+    """Rows to be fitted to a fixed factor: those of `half`, starting from `start`."""
 
     half: Half
     start: Matrix
@@ -124,13 +124,13 @@ class Fold:
     shift: float
     max_updates: int
     centres: Matrix | None = None
-    """What each row is pulled towards; None: λ₂ pulls towards the mean of `start`, or zero."""
+    """What each row is pulled towards; None: the mean of `start` or zero, as the objective says."""
     times: int = 1
-    """Half-steps on end, under a dynamic prior."""
+    """The number of successive half-steps, under a dynamic prior."""
 
 
 class Fixed(Protocol):
-    """A factor made ready to have rows of the other side fitted to it."""
+    """A factor prepared for fitting rows of the other side to it."""
 
     def rows(self, fold: Fold) -> Matrix:
         """The rows that minimise the objective."""
@@ -141,11 +141,11 @@ class Engine(Protocol):
     """Where the work is done."""
 
     def place(self, ratings: Ratings) -> Placed:
-        """Put ratings where the work is."""
+        """Put ratings where the work is done."""
         ...
 
     def fix(self, factor: Matrix) -> Fixed:
-        """Make a factor ready for folding rows in."""
+        """Prepare a factor for folding in rows."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The native engine: the row problem in C++, all cores, the instruction set of the machine."""
+"""The native engine: the row problem in C++, on all cores, with the widest instruction set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tastemix.engine.totals import Totals, gram_of, linear_of, unknown_power
 from tastemix.errors import EngineError, ParameterError
 
 CHOICE_ITERATIONS = 2
-"""Conjugate gradients on Z after a half-step, from the Z before: as good as an exact solve."""
+"""Conjugate-gradient iterations on Z after a half-step: as good as an exact solve."""
 
 
 def _half(half: Half, columns: int) -> _native.Half:
@@ -28,7 +28,7 @@ def _half(half: Half, columns: int) -> _native.Half:
 
 @dataclass(frozen=True, eq=False)
 class CpuPart:
-    """Ratings to be judged by, checked once."""
+    """Ratings to evaluate on, checked once."""
 
     ratings: Ratings
     by_user: _native.Half
@@ -215,18 +215,16 @@ class CpuFixed:
     def __init__(self, factor: Matrix) -> None:
         self._rows = _native.Rows(np.ascontiguousarray(factor, np.float32))
         self._count, self._rank = factor.shape
-        self._terms: dict[tuple[Objective, float], tuple[Matrix, Matrix]] = {}
+        self._known: tuple[Objective, float, Matrix, Matrix] | None = None
 
     def rows(self, fold: Fold) -> Matrix:
         """See Fixed.rows."""
         half, start, objective = fold.half, fold.start, fold.objective
         target = objective.target(fold.shift)
-        if (objective, target) not in self._terms:
-            totals = self._rows.sums(None, None, True) if objective.unknown_weight else None
-            fixed = None if totals is None else Totals.of(self._count, totals)
-            linear = linear_of(objective, target, self._rank, fixed, None)
-            self._terms[objective, target] = gram_of(objective, fixed).ravel(), linear
-        gram, linear = self._terms[objective, target]
+        known = self._known
+        if known is None or known[0] is not objective or known[1] != target:
+            self._known = known = (objective, target, *self._terms(objective, target))
+        gram, linear = known[2:]
         if objective.centred:
             centre = start[0] if len(start) == 1 else start.mean(axis=0, dtype=np.float64)
             linear = linear - np.float32(objective.l2) * centre.astype(np.float32)
@@ -248,6 +246,14 @@ class CpuFixed:
             fold.times,
         )
 
+    def _terms(self, objective: Objective, target: float) -> tuple[Matrix, Matrix]:
+        """wG, and the gradient's part that all rows share."""
+        fixed = None
+        if objective.unknown_weight:
+            fixed = Totals.of(self._count, self._rows.sums(None, None, True))
+        linear = linear_of(objective, target, self._rank, fixed, None)
+        return gram_of(objective, fixed).ravel(), linear
+
 
 class CpuEngine:
     """The default engine."""
@@ -262,7 +268,7 @@ class CpuEngine:
 
 
 def set_threads(n: int) -> None:
-    """Use n threads from now on; the results do not depend on it."""
+    """Use n threads from now on. The results do not depend on the number of threads."""
     _native.set_threads(checks.whole("threads", n, most=MOST_THREADS))
 
 
@@ -274,7 +280,7 @@ def use_isa(name: str) -> None:
     if name not in _native.available_isas():
         raise EngineError(
             f"this processor has no instruction set {name!r}: "
-            f"set TASTEMIX_ISA to one of {', '.join(_native.available_isas())}, or leave it out"
+            f"set TASTEMIX_ISA to one of {', '.join(_native.available_isas())}, or unset it"
         )
     _native.use_isa(name)
 

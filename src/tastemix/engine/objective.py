@@ -1,4 +1,4 @@
-"""What a step minimises, as data: a handful of numbers and one choice."""
+"""What a step minimises, as data: a few numbers and two choices."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LARGEST = 1e9
 class Objective:
     """½ Σ_Ω (a − b)² + (w/2) Σ_∉Ω (t − b)² + λ₁ Σ x + ½ Σ ρ ‖x‖², ρ = λ₂ + λ₂′|Ω|.
 
-    The prior t of an unknown rating is ignored (None, which is w = 0), one number on the ratings'
-    own scale, or "dynamic": what the factors predicted just before the half-step.
+    The prior t is the value of unknown ratings: None to ignore them (w = 0), a number on the scale
+    of the ratings, or "dynamic", what the factors predicted just before the half-step.
 
-    A row is pulled towards its `centre`: zero; by λ₂, the average row of its side, so that someone
-    with few ratings is taken for an average person; or, by all of ρ, what its choices suggest,
+    A row is pulled towards its `centre`: "zero"; by λ₂, the "average" row of its side, so that a
+    user with few ratings is nearly an average one; or, by all of ρ, what its "choices" suggest:
     μ + (|Ω| + choice_shrinkage)^(−½) Σ_{j∈Ω} z_j, with a ridge of choice_penalty on Z (relative to
-    the mean ρ of the side). μ and Z follow the rows after every half-step.
+    the mean ρ of the side). μ and Z are updated after every half-step.
     """
 
     l1: float = 0.0
@@ -52,9 +52,7 @@ class Objective:
                 f"centre is {self.centre!r}: choose 'zero', 'average' or 'choices'"
             )
         if self.chosen and not (self.l2 > 0 and self.choice_penalty > 0):
-            raise ParameterError(
-                "centre='choices' needs l2 and choice_penalty above 0: its strength"
-            )
+            raise ParameterError("centre='choices' needs l2 and choice_penalty above 0: set both")
 
     @property
     def dynamic(self) -> bool:
@@ -77,5 +75,5 @@ class Objective:
         return 0.0 if self.prior is None else self.weight
 
     def target(self, shift: float) -> float:
-        """The static prior seen from a scale shifted to start at zero; 0 if there is none."""
+        """The static prior on a scale shifted to start at zero; 0 if there is none."""
         return self.prior - shift if isinstance(self.prior, float) else 0.0

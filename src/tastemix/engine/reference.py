@@ -1,4 +1,4 @@
-"""The specification in NumPy and float64: slow, plain, and the judge of every other engine.
+"""The specification in NumPy and float64: slow and simple. Other engines are tested against it.
 
     X (rows x)  the moving factor     Ω  the ratings of a row: indices j, values a_j
     Y (rows y)  the fixed factor      w  the weight of the unknown ratings, t their prior

@@ -1,4 +1,4 @@
-"""Methods: the paper's, the baselines below them, and our own."""
+"""Methods: the paper's, the baselines and ANMF."""
 
 from tastemix.methods.anmf import ANMF
 from tastemix.methods.averaged import Averaged

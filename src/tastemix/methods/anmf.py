@@ -1,36 +1,30 @@
-"""ANMF: offsets, penalties that grow with the row, and the mean of several fits.
+"""ANMF: the mean of several fits with offsets and penalties that grow with the row.
 
-What was tried on the way to it, with figures, is docs/beyond-the-paper.md.
+docs/beyond-the-paper.md has the alternatives that were tried, with figures.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tastemix.data.ratings import Ratings, Scale
+from tastemix.data.ratings import Ratings
 from tastemix.engine.objective import Objective
-from tastemix.methods.averaged import Averaged, ratings_a_row, unit_of
-from tastemix.methods.recipe import ANLS
-from tastemix.training.phase import Phase
-
-LEAST_RANK, MOST_RANK = 4, 22
+from tastemix.methods.averaged import MOST_RANK, Averaged, rank_for, ratings_a_row
 
 
 @dataclass(frozen=True)
 class ANMF(Averaged):
-    """Averaged NMF: the mean of `members` factorisations with offsets, each from its own start.
+    """Averaged NMF: the mean of `members` factorisations with offsets.
 
-    A member predicts p_u + q_i + w_u·h_i. Its L2 penalty pulls every row towards the average one of
-    its side, and towards zero the more ratings the row has. Each member learns some noise of its
-    own, which the mean leaves behind, and the mean of sums of tastes is a sum of tastes.
+    A member predicts p_u + q_i + w_u·h_i. Its L2 penalty pulls every row towards the average row of
+    its side, and towards zero the more ratings the row has. Members differ in their initial
+    factors; averaging reduces their individual errors. The tastes of the members are matched, and
+    shown as one set of tastes.
 
-    What `recommend` orders by is learnt beside it: the mean of `ranking` factorisations that take
-    an unknown rating for a weak sign of dislike, with more tastes. With ranking=0 it is the
-    prediction.
+    `recommend` uses the mean of `ranking` further factorisations, with more tastes, which take an
+    unknown rating as weak evidence of dislike. With ranking=0 it uses the predictions.
 
-    Tastes that the members share have the same number in each, and are one taste to a reader.
-
-    The penalties are for a scale of five stars and follow its length.
+    The penalties are those for a scale from 1 to 5, and are scaled with the length of the scale.
     """
 
     rank: int = MOST_RANK
@@ -41,20 +35,16 @@ class ANMF(Averaged):
     ranking: int = 2
     seed: int = 0
 
-    def recipe(self, scale: Scale) -> ANLS:
-        """One member; the others differ in their seeds."""
-        unit = unit_of(scale)
-        penalty = Objective(
-            l2=self.l2 * unit, l2_per_rating=self.l2_per_rating * unit, centre="average"
-        )
-        return ANLS(self.rank, [Phase(penalty, self.steps)], self.seed, offsets=True)
+    def objective(self, unit: float) -> Objective:
+        """Pulled towards the average row."""
+        penalties = {"l2": self.l2 * unit, "l2_per_rating": self.l2_per_rating * unit}
+        return Objective(**penalties, centre="average")
 
     def tuned_for(self, ratings: Ratings) -> ANMF:
-        """With the rank and λ₂ that suit these ratings: √ratings / 20 tastes a member, 4 to 22.
+        """With a rank and λ₂ for these ratings: √ratings / 20 tastes per member, from 4 to 22.
 
-        Where rows are short λ₂ is smaller, √(ratings a row) / 2.5: it counts for as much as some
-        ratings, and should not outweigh a row's own.
+        Where rows are short λ₂ is smaller, √(ratings per row) / 2.5, so that it does not outweigh
+        the ratings of a row.
         """
-        rank = min(max(round(len(ratings) ** 0.5 / 20), LEAST_RANK), MOST_RANK)
         l2 = min(ANMF.l2, round(ratings_a_row(ratings) ** 0.5 / 2.5, 2))
-        return replace(self, rank=rank, l2=l2)
+        return replace(self, rank=rank_for(ratings), l2=l2)

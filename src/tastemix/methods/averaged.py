@@ -1,7 +1,8 @@
-"""The mean of several fits with offsets, what to recommend beside it, and how far it may be off."""
+"""The mean of several fits with offsets, with factors for recommendations and uncertainty."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from tastemix.training.early_stop import part_of
 from tastemix.training.loop import OnStep, Step
 from tastemix.training.phase import Phase
 
+LEAST_RANK, MOST_RANK = 4, 22
 RANKING_RANK = 62
 RANKING_STEPS = 10
 RANKING_WEIGHT = 0.15
@@ -25,8 +27,8 @@ RANKING_L2_PER_RATING = 0.1
 
 
 class Averaged:
-    """What our own methods share: `members` fits of `recipe` from different seeds, averaged;
-    `ranking` fits that `recommend` orders by; and a trial fit for the uncertainty.
+    """The base of ANMF and CNMF: the mean of `members` fits of `recipe` from different seeds, the
+    mean of `ranking` fits for `recommend`, and a trial fit for the uncertainty.
     """
 
     rank: int
@@ -35,9 +37,14 @@ class Averaged:
     ranking: int
     seed: int
 
+    def objective(self, unit: float) -> Objective:
+        """What a member minimises, for a scale `unit` times as long as one of five stars."""
+        raise NotImplementedError
+
     def recipe(self, scale: Scale) -> ANLS:
         """One member; the others differ in their seeds."""
-        raise NotImplementedError
+        phase = Phase(self.objective(unit_of(scale)), self.steps)
+        return ANLS(self.rank, [phase], self.seed, offsets=True)
 
     def __post_init__(self) -> None:
         for name, least in (("rank", 1), ("members", 1), ("ranking", 0)):
@@ -46,7 +53,7 @@ class Averaged:
         self.recipe(ANY_SCALE)
 
     def ranking_recipe(self, scale: Scale) -> ANLS:
-        """One member of what `recommend` orders by."""
+        """One member of the factors that `recommend` uses."""
         objective = Objective(
             prior=scale[0],
             weight=RANKING_WEIGHT,
@@ -57,7 +64,7 @@ class Averaged:
 
     @property
     def total_steps(self) -> int:
-        """The steps of a whole fit: the members, a trial for the errors, and the ranking."""
+        """The steps of a whole fit: members, ranking, and a trial fit for the uncertainty."""
         return self.members * self.steps + (self.steps + 1) // 2 + self.ranking * RANKING_STEPS
 
     def fit(
@@ -71,7 +78,7 @@ class Averaged:
     ) -> Model:
         """Fit to ratings; see `MIXD.fit` for the options.
 
-        held_out ends each member by itself. on_step counts the steps of all members; True ends
+        held_out stops each member separately. on_step counts the steps of all members; True ends
         the member that is being fitted.
         """
         if len(ratings) == 0:
@@ -117,7 +124,7 @@ class _Fits:
     def mean(
         self, recipe: ANLS, count: int, part: Any = None, patience: int = 5
     ) -> tuple[Factors, list[Step]]:
-        """The mean of fits from different seeds, tastes in the same places, and all their steps."""
+        """The mean of fits from different seeds, with their tastes matched, and all their steps."""
         members: list[Factors] = []
         history: list[Step] = []
         for number in range(count):
@@ -129,7 +136,7 @@ class _Fits:
 
 
 class _Counter:
-    """Numbers the steps of several fits on end."""
+    """Numbers the steps of several fits consecutively."""
 
     def __init__(self, on_step: OnStep) -> None:
         self.on_step, self.done = on_step, 0
@@ -140,11 +147,16 @@ class _Counter:
 
 
 def unit_of(scale: Scale) -> float:
-    """How much longer the scale is than one of five stars."""
+    """The length of the scale, relative to one from 1 to 5."""
     low, high = scale
     return (high - low) / 4 if high > low else 1.0
 
 
+def rank_for(ratings: Ratings) -> int:
+    """√ratings / 20 tastes, from 4 to 22."""
+    return min(max(round(math.sqrt(len(ratings)) / 20), LEAST_RANK), MOST_RANK)
+
+
 def ratings_a_row(ratings: Ratings) -> float:
-    """How many ratings a user or an item has on average."""
+    """The mean number of ratings per user or item."""
     return 2 * len(ratings) / (len(ratings.users) + len(ratings.items))

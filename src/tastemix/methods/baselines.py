@@ -20,7 +20,7 @@ from tastemix.model.topn import Allowed, best_items
 
 @dataclass(frozen=True)
 class Random:
-    """A random rating for every pair, rounded to integers: the floor of every metric."""
+    """A random rating for every pair, rounded to integers: the lowest baseline of every metric."""
 
     seed: int = 0
 
@@ -28,7 +28,7 @@ class Random:
         checks.seed(self.seed)
 
     def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
-        """Nothing is learnt but the scale."""
+        """Fit to ratings: only the scale is used."""
         return Model.of(self, RandomScores(self.seed, ratings.scale, len(ratings.items)), ratings)
 
 
@@ -66,10 +66,10 @@ def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Popular:
-    """Items by their number of ratings, the same for everyone: a ranking, not a rating."""
+    """The number of ratings of an item, the same for all users: a ranking, not a rating."""
 
     def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
-        """Count."""
+        """Fit to ratings: count them."""
         counts = ratings.by_item.counts.astype(np.float32)[:, None]
         ones = np.ones((len(ratings.users), 1), np.float32)
         return Model.of(self, Factors(ones, counts), ratings)
@@ -77,7 +77,10 @@ class Popular:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The mean plus a user's and an item's offset, each shrunk by `shrinkage` imagined ratings."""
+    """The mean rating plus an offset for the user and one for the item.
+
+    The shrinkage acts like as many additional ratings with offset 0.
+    """
 
     shrinkage: float = 5.0
     sweeps: int = 10
@@ -87,7 +90,7 @@ class Baseline:
         checks.whole("sweeps", self.sweeps)
 
     def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
-        """Alternate over items and users; the last sweep changes next to nothing."""
+        """Fit to ratings, in alternating sweeps over items and users."""
         half = ratings.by_user
         user, item = half.rows, half.indices
         centred = half.values - half.values.mean(dtype=np.float64)

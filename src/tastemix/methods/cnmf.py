@@ -1,15 +1,12 @@
-"""CNMF: what people chose to rate says who they are."""
+"""CNMF: a factorisation that also learns from which items users chose to rate."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tastemix.data.ratings import Ratings, Scale
+from tastemix.data.ratings import Ratings
 from tastemix.engine.objective import Objective
-from tastemix.methods.anmf import LEAST_RANK, MOST_RANK
-from tastemix.methods.averaged import Averaged, ratings_a_row, unit_of
-from tastemix.methods.recipe import ANLS
-from tastemix.training.phase import Phase
+from tastemix.methods.averaged import MOST_RANK, Averaged, rank_for, ratings_a_row
 
 
 @dataclass(frozen=True)
@@ -20,11 +17,9 @@ class CNMF(Averaged):
     what the items they rated suggest, however they rated them, and an item towards what the users
     who rated it suggest: `Objective(centre="choices")`.
 
-    One fit is more accurate than the mean of eight of ANMF, and its tastes can be read. With
-    members above 1 it is the mean of several.
-
-    What `recommend` orders by is learnt beside it, as in ANMF. The penalties are for a scale of
-    five stars and follow its length.
+    With members above 1 it is the mean of several fits. As in ANMF, `recommend` uses `ranking`
+    further factorisations. The penalties are those for a scale from 1 to 5, and are scaled with the
+    length of the scale.
     """
 
     rank: int = MOST_RANK
@@ -37,30 +32,26 @@ class CNMF(Averaged):
     ranking: int = 2
     seed: int = 0
 
-    def recipe(self, scale: Scale) -> ANLS:
-        """One member; the others differ in their seeds."""
-        unit = unit_of(scale)
-        objective = Objective(
+    def objective(self, unit: float) -> Objective:
+        """Pulled towards what choices suggest."""
+        return Objective(
             l2=self.l2 * unit,
             l2_per_rating=self.l2_per_rating * unit,
             centre="choices",
             choice_penalty=self.choice_penalty,
             choice_shrinkage=self.choice_shrinkage,
         )
-        return ANLS(self.rank, [Phase(objective, self.steps)], self.seed, offsets=True)
 
     def tuned_for(self, ratings: Ratings) -> CNMF:
-        """With the rank and the penalties that suit these ratings.
+        """With a rank and penalties for these ratings: √ratings / 20 tastes, from 4 to 22.
 
-        √ratings / 20 tastes, 4 to 22. Where rows are short λ₂ is smaller, 1.25 √(ratings a row),
-        and λ₂′ is larger, 8 / ratings a row, .05 to .1; where they are very short, choices count
-        for more.
+        Where rows are short λ₂ is smaller, 1.25 √(ratings per row), and λ₂′ is larger,
+        8 / (ratings per row), from .05 to .1. Where they are very short, choices count for more.
         """
-        rank = min(max(round(len(ratings) ** 0.5 / 20), LEAST_RANK), MOST_RANK)
         a_row = ratings_a_row(ratings)
         return replace(
             self,
-            rank=rank,
+            rank=rank_for(ratings),
             l2=min(CNMF.l2, round(1.25 * a_row**0.5, 2)),
             l2_per_rating=round(min(max(8 / a_row, CNMF.l2_per_rating), 0.1), 3),
             choice_penalty=CNMF.choice_penalty if a_row > 20 else 1.0,

@@ -1,4 +1,4 @@
-"""The method that is used where none is named."""
+"""The default method."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fit(
     duplicates: Duplicates | None = None,
     **options: Any,
 ) -> Model:
-    """Our best method, with defaults that need no tuning; see `ANMF.fit` for the options.
+    """Fit the default method with settings that suit the ratings; see `ANMF.fit` for more options.
 
     data: ratings, or a table, a path or a sparse matrix to read them from.
     user, item, rating, scale, duplicates: how to read it, as in `Ratings.from_table`.

@@ -22,7 +22,7 @@ from tastemix.training.phase import Phase
 
 @dataclass(frozen=True)
 class NMF(Phased):
-    """Least squares on the known ratings alone."""
+    """Least squares on the known ratings only."""
 
     rank: int
     steps: int = 100
@@ -49,7 +49,7 @@ class RNMF(Phased):
 
 @dataclass(frozen=True)
 class PR(Phased):
-    """Every unknown rating is given the same value, the middle of the scale if None."""
+    """Every unknown rating is set to `prior`, by default the middle of the scale."""
 
     rank: int
     prior: float | None = None
@@ -66,7 +66,7 @@ class PR(Phased):
 
 @dataclass(frozen=True)
 class PRD(Phased):
-    """Every unknown rating is given what the factors predict for it, step by step."""
+    """Every unknown rating is set to what the factors predict for it, updated at every step."""
 
     rank: int
     weight: float = 1.0
@@ -81,7 +81,7 @@ class PRD(Phased):
 
 @dataclass(frozen=True)
 class MIXR(Phased):
-    """PR for the first `prior_steps` steps, then RNMF from there."""
+    """PR for the first `prior_steps` steps, then RNMF for the rest of `steps`."""
 
     rank: int
     prior_steps: int = 20
@@ -101,7 +101,7 @@ class MIXR(Phased):
 
 @dataclass(frozen=True)
 class MIXD(Phased):
-    """PR for the first `prior_steps` steps, then PRD from there."""
+    """PR for the first `prior_steps` steps, then PRD for the rest of `steps`."""
 
     rank: int
     prior_steps: int = 20
@@ -120,7 +120,7 @@ class MIXD(Phased):
 
 @dataclass(frozen=True)
 class PSVD:
-    """Truncated SVD with 0 for the unknown ratings."""
+    """Truncated SVD with 0 for unknown ratings."""
 
     rank: int
     seed: int = 0
@@ -130,13 +130,13 @@ class PSVD:
         checks.seed(self.seed)
 
     def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
-        """Fit to ratings; the SVD is made on this machine, whatever the engine."""
+        """Fit to ratings. The engine is ignored: the SVD always runs on this machine."""
         return _fit_svd(self, ratings, 0.0)
 
 
 @dataclass(frozen=True)
 class SSVD:
-    """Truncated SVD with `shift` for the unknown ratings, the middle of the scale if None."""
+    """Truncated SVD with `shift` for unknown ratings, by default the middle of the scale."""
 
     rank: int
     shift: float | None = None
@@ -149,7 +149,7 @@ class SSVD:
             checks.number("shift", self.shift, -LARGEST, LARGEST)
 
     def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
-        """Fit to ratings; the SVD is made on this machine, whatever the engine."""
+        """Fit to ratings. The engine is ignored: the SVD always runs on this machine."""
         return _fit_svd(self, ratings, ratings.mid if self.shift is None else float(self.shift))
 
 
@@ -158,7 +158,7 @@ def _fit_svd(method: PSVD | SSVD, ratings: Ratings, shift: float) -> Model:
     if method.rank > most:
         raise ParameterError(
             f"rank is {method.rank}, but {len(ratings.users):,} users and "
-            f"{len(ratings.items):,} items have an SVD of rank {most} at most"
+            f"{len(ratings.items):,} items allow at most {most}: choose a smaller rank"
         )
     if len(ratings) == 0:
         raise DataError(NOTHING_TO_LEARN)

@@ -1,4 +1,4 @@
-"""What a method is, and how the phases of one become factors."""
+"""What a method is, and how its phases are run."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ ANY_SCALE = (1.0, 5.0)
 
 
 class Method(Protocol):
-    """Anything that turns ratings into a model."""
+    """An object that fits a model to ratings."""
 
     def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
-        """The model of these ratings."""
+        """The model fitted to these ratings."""
         ...
 
 
 @runtime_checkable
 class Stepwise(Protocol):
-    """A method that is fitted step by step, and says how many steps that takes."""
+    """A method that is fitted in a known number of steps."""
 
     @property
     def total_steps(self) -> int:
-        """The steps of a whole fit, if nothing ends it before."""
+        """The number of steps of a fit that is not stopped early."""
         ...
 
     def fit(
@@ -52,16 +52,16 @@ class Stepwise(Protocol):
         on_step: OnStep | None = None,
         engine: Engine | str | None = None,
     ) -> Model:
-        """The model of these ratings; on_step is called after every step."""
+        """The model fitted to these ratings; on_step is called after every step."""
         ...
 
 
 @runtime_checkable
 class Tunable(Protocol):
-    """A method that knows which settings suit some ratings."""
+    """A method that can adapt its settings to ratings."""
 
     def tuned_for(self, ratings: Ratings) -> Method:
-        """The method with these settings."""
+        """The method with settings that suit these ratings."""
         ...
 
 
@@ -77,7 +77,7 @@ class Phased:
 
     @property
     def total_steps(self) -> int:
-        """The steps of a whole fit, if nothing ends it before."""
+        """The number of steps of a fit that is not stopped early."""
         return sum(phase.steps for phase in self.recipe(ANY_SCALE).phases)
 
     def fit(
@@ -92,11 +92,12 @@ class Phased:
     ) -> Model:
         """Fit to ratings.
 
-        start: factors to start from instead of random ones (a warm start).
-        held_out: ratings over the same ids; stop when their RMSE has not improved for `patience`
-            steps of the last phase, and keep the best step's factors.
+        start: initial factors, instead of random ones (a warm start).
+        held_out: ratings over the same ids. Stop when their RMSE has not improved for `patience`
+            steps of the last phase, and keep the factors of the best step.
         on_step: called with each Step and the session; return True to stop.
-        engine: where the work is done: "cpu", "reference", or an engine.
+        engine: where the work is done: "cpu", "reference" or an engine object; by default the one
+            named by TASTEMIX_ENGINE, or "cpu".
         """
         recipe = self.recipe(ratings.scale)
         first, held = _opening(recipe, ratings, start)
@@ -113,7 +114,7 @@ class Phased:
 
 @contextmanager
 def placed_by(engine: Engine | str | None, ratings: Ratings) -> Iterator[Placed]:
-    """Ratings where an engine wants them, given back afterwards."""
+    """Ratings placed by an engine, released afterwards."""
     placed = engine_of(engine).place(ratings)
     try:
         yield placed
@@ -128,7 +129,7 @@ def trained(
     patience: int = 5,
     on_step: OnStep | None = None,
 ) -> list[Step]:
-    """Run a recipe's phases on a session, to the best step for the part where there is one."""
+    """Run the phases of a recipe on a session; with a part, keep the factors of the best step."""
     stop = None if part is None else EarlyStop(part, recipe.phases, patience)
 
     def watch(step: Step, session: Session) -> bool:
@@ -142,7 +143,7 @@ def trained(
 
 
 def _opening(recipe: ANLS, ratings: Ratings, start: Pair | None) -> tuple[Start, Held]:
-    """What a run starts from and the coordinates it holds."""
+    """The initial factors of a run, and the coordinates it holds."""
     if start is None:
         return recipe.start, recipe.start.held
     first, held, rank = Pair(*start), recipe.start.held, recipe.rank
@@ -153,9 +154,9 @@ def _opening(recipe: ANLS, ratings: Ratings, start: Pair | None) -> tuple[Start,
     for side in SIDES:
         factor, shape = Pair(*start).of(side), (len(ratings.ids(side)), rank)
         if factor.shape != shape:
-            raise ParameterError(f"start.{side} has shape {factor.shape}, the ratings need {shape}")
+            raise ParameterError(f"start.{side} has shape {factor.shape}: it must be {shape}")
         if not (np.isfinite(factor).all() and (factor >= 0).all()):
-            raise ParameterError(f"start.{side} has entries that are negative or not finite")
+            raise ParameterError(f"start.{side} has negative or non-finite entries: replace them")
         if not bounded(factor):
             raise ParameterError(
                 f"start.{side} has entries beyond {MOST_ENTRY:g} / rank, whose squares overflow: "
@@ -166,10 +167,10 @@ def _opening(recipe: ANLS, ratings: Ratings, start: Pair | None) -> tuple[Start,
 
 @dataclass(frozen=True)
 class ANLS(Phased):
-    """Any sequence of phases at one rank.
+    """Any sequence of phases.
 
-    With offsets, a prediction is p_u + q_i + w_u·h_i, all nonnegative: two more coordinates, each
-    held at one on the other side.
+    With `offsets`, a prediction is p_u + q_i + w_u·h_i, all nonnegative: two more coordinates, each
+    fixed at one on the other side.
     """
 
     rank: int
@@ -184,7 +185,7 @@ class ANLS(Phased):
 
     @property
     def start(self) -> RandomStart:
-        """Where a run starts."""
+        """The initial factors."""
         return RandomStart(self.rank, self.seed, self.offsets)
 
     def recipe(self, scale: Scale) -> ANLS:

@@ -1,4 +1,4 @@
-"""Models made of a model: with newer ratings, with rows folded in, as a small one."""
+"""Models derived from a model: updated, with rows folded in, compressed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ def updated(
 ) -> Model:
     """See Model.update."""
     if model.ratings is None:
-        raise ParameterError("this model came without its ratings: it cannot be updated")
+        raise ParameterError(
+            "this model was saved without its ratings and cannot be updated: fit a new one"
+        )
     if not model.phases:
-        raise ParameterError(f"a {model.method} model was not made by steps: fit it anew")
+        raise ParameterError(f"a {model.method} model cannot be updated: fit a new one")
     both = fold_in.joined(model.ratings, ratings)
     users = model.users.ids.find(both.users.values)
     items = model.items.ids.find(both.items.values)
@@ -56,18 +58,20 @@ def updated(
     )
 
 
-def compressed(model: Model, rank: int | None) -> Model:
+def compressed(model: Model, rank: int | None, engine: Engine | str | None = None) -> Model:
     """See Model.compress."""
     if model.ratings is None:
-        raise ParameterError("this model came without its ratings: it cannot be compressed")
+        raise ParameterError("this model was saved without its ratings and cannot be compressed")
     if model.factors.members == 1:
-        raise ParameterError("this model is no average of several: there is nothing to compress")
+        raise ParameterError(
+            "this model is not an average of several: there is nothing to compress"
+        )
     if rank is None:
         rank = len(explain.tastes_of(model.factors)) * 3 // (2 * model.factors.members)
     ranking = model.ranking
     if ranking is not None:
         ranking = dataclasses.replace(ranking, factors=ranking.factors.parts[0])
-    scores = distil.compressed(model.factors, model.ratings, rank)
+    scores = distil.compressed(model.factors, model.ratings, rank, engine)
     return dataclasses.replace(
         model,
         scores=scores,

@@ -1,4 +1,4 @@
-"""An averaged model as one small one: factors refitted to what the average predicts."""
+"""Compression of an averaged model: factors fitted to the predictions of the average."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from tastemix import checks, draws
 from tastemix.data.ratings import Ratings
-from tastemix.engine import engine_of
+from tastemix.engine import Engine, engine_of
 from tastemix.engine.objective import Objective
 from tastemix.engine.sides import SIDES, Held, Matrix, Pair
 from tastemix.engine.start import held_offsets, with_offsets
@@ -18,18 +18,20 @@ from tastemix.training.phase import Phase
 UNOBSERVED = 1.0
 """Pairs nobody rated, per number that is fitted."""
 PHASE = Phase(Objective(l2=0.1, l2_per_rating=0.0003, centre="average"), 30, tolerance=1e-4)
-"""Next to no penalty: what is fitted has no noise."""
+"""Almost no penalty: the predictions that are fitted have no noise."""
 
 
-def compressed(factors: Factors, ratings: Ratings, rank: int) -> Factors:
-    """Factors of this rank, with offsets, whose predictions are near those of an average.
+def compressed(
+    factors: Factors, ratings: Ratings, rank: int, engine: Engine | str | None = None
+) -> Factors:
+    """Factors of this rank, with offsets, whose predictions are close to those of an average.
 
     They start from the tastes of as many members as the rank has room for.
     """
     checks.whole("rank", rank)
     targets = _predicted(factors, ratings, rank)
     start, held = _start(factors, rank)
-    session = engine_of(None).place(targets).open(start, held)
+    session = engine_of(engine).place(targets).open(start, held)
     loop.run(session, [PHASE])
     return Factors.of(session, targets.shift, held)
 

@@ -1,4 +1,4 @@
-"""What factors say in words a person can check: parts of a prediction, and tastes."""
+"""Explanations: the parts of a prediction, and the items of a taste."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tastemix.errors import ParameterError
 from tastemix.model.factors import Factors, Floats
 
 SHRINKAGE = 10.0
-"""Ratings a row needs before it counts half: a few are easily extreme."""
+"""Ratings with which a row counts half: rows with few ratings are less certain."""
 EXAMPLES = 3
-"""Rated items that stand for a taste in an explanation."""
+"""Rated items that are named for a taste in an explanation."""
 BASELINE = "baseline"
 COLUMNS = ("part", "user_weight", "item_weight", "value", "because")
 
@@ -28,7 +28,7 @@ def parts(factors: Factors, u: int, i: int, rated: Indices, ids: Ids) -> pa.Tabl
     The values add up to the raw prediction. What no taste adds (the shift of the scale, offsets) is
     one `baseline` part. A taste of several members has the mean of their values and of the user's
     weights, and the mean of the item's weights in proportion to the user's, so that weight times
-    weight is the value. `because` names items the user rated that weigh most in the taste.
+    weight is the value. `because` names the rated items with the largest weight in the taste.
     """
     held = factors.held
     baseline = bool(held.users or held.items or factors.shift != 0)
@@ -49,7 +49,7 @@ def _names(tastes: int) -> list[str]:
 
 
 def top_of_tastes(factors: Factors, counts: NDArray[np.int64], ids: Ids, n: int) -> pa.Table:
-    """The items with the largest weight in every taste, shrunk where few ratings speak for it."""
+    """The items with the largest weight in every taste; those of few ratings are shrunk."""
     check(n)
     weight = factors.items[:, factors.tastes].mean(axis=2, dtype=np.float64)
     weight *= trust(counts)[:, None]
@@ -60,7 +60,7 @@ def top_of_tastes(factors: Factors, counts: NDArray[np.int64], ids: Ids, n: int)
 
 
 def trust(counts: NDArray[np.int64]) -> Floats:
-    """How far rows of so many ratings speak for themselves, from 0 to 1."""
+    """The weight of rows with so many ratings, from 0 to 1."""
     return counts / (counts + SHRINKAGE)
 
 
@@ -70,7 +70,7 @@ def tastes_of(factors: Factors) -> NDArray[np.intp]:
 
 
 def aligned(first: Factors, other: Factors) -> Factors:
-    """The other with its tastes in the places of those of the first that are most like them."""
+    """The other factors, with their tastes in the order of the most similar ones of the first."""
     from scipy.optimize import linear_sum_assignment
 
     tastes = tastes_of(first)
@@ -85,6 +85,6 @@ def aligned(first: Factors, other: Factors) -> Factors:
 
 
 def check(n: int) -> None:
-    """Refuse a list of no entries."""
+    """Raise an error if no entries are asked for."""
     if n < 1:
-        raise ParameterError(f"n is {n}: ask for 1 or more")
+        raise ParameterError(f"n is {n}: it must be 1 or more")

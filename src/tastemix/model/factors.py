@@ -15,7 +15,7 @@ from tastemix.data.ids import Ids, Indices
 from tastemix.data.ratings import Half, Side
 from tastemix.engine import scoring
 from tastemix.engine.base import Engine, Fixed, Session
-from tastemix.engine.sides import SIDES, Held, Matrix, Pull, Pulls
+from tastemix.engine.sides import SIDES, Held, Matrix, Pair, Pull, Pulls
 from tastemix.model.topn import Allowed
 from tastemix.training.phase import Phase
 
@@ -102,7 +102,11 @@ class Factors:
 
     def average(self, side: Side) -> Matrix:
         """The average row of one side, as a row."""
-        return self.averages[SIDES.index(side)].astype(np.float32)
+        return self._average_rows.of(side)
+
+    @cached_property
+    def _average_rows(self) -> Pair:
+        return Pair(*(mean.astype(np.float32) for mean in self.averages))
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields, without what is made from them when it is asked for."""

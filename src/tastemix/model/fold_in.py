@@ -1,11 +1,11 @@
-"""What ratings that came after training change: new rows with the other factor fixed, or a few
-more steps of everything.
+"""Ratings that come after training: rows are folded in with the other factor fixed, or the whole
+model takes a few more steps.
 
-Each row is its own problem. Under a fixed objective that is the last phase's row problem, solved
-until float32 sees no more gain. A dynamic prior has no fixed row problem: what it leads to depends
-on the way there. Its phase is run step by step, as in training, from the average row, so that
-someone with few ratings is predicted much like everyone (measured on strangers with five ratings
-on MovieLens 1M: RMSE .995, against 1.10 from the static phase before it and .998 by item means).
+Each row is its own problem. Under a fixed objective that is the row problem of the last phase,
+solved to the precision of float32. A dynamic prior has no fixed row problem: the result depends on
+the steps. Its phase is run step by step, as in training, from the average row, so that users with
+few ratings are predicted as nearly average (unseen users with five ratings on MovieLens 1M: RMSE
+.995, against 1.10 with the static phase before it and .998 by item means).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from tastemix.training.loop import Step
 from tastemix.training.phase import Phase
 
 NEW = "new"
-"""The id of a person or an item that was folded in."""
+"""The id of a user or an item that was folded in."""
 MOST_UPDATES = 10_000
-"""Coordinate updates of a row, if rounding does not end it before."""
+"""The most coordinate updates of a row; usually rounding ends it earlier."""
 UPDATES_A_STEP = 4
 """Coordinate updates per coordinate in one of many steps towards a moving prior."""
 
@@ -54,7 +54,9 @@ def rows(
     as what its choices suggest where that pulls.
     """
     if not phases:
-        raise ParameterError("this model was not made by phases: only factorisations take in rows")
+        raise ParameterError(
+            "this model was not fitted by phases, so nothing can be folded in: use a factorisation"
+        )
     phase = last_phase(phases)
     objective, count, rank = phase.objective, len(half.pointers) - 1, factors.rank
     start, centres = np.zeros((count, rank), np.float32), None
@@ -81,7 +83,9 @@ def rows(
 def suggested(half: Half, factors: Factors, side: Side, objective: Objective) -> Matrix:
     """What the choices of each row suggest: μ + (|Ω| + c)^(−½) Σ_{j∈Ω} z_j."""
     if factors.pulls is None:
-        raise ParameterError("this model was saved without what its rows are pulled towards")
+        raise ParameterError(
+            "this model was saved without the centres of its rows: fit a new one to fold in"
+        )
     pull, counts = factors.pulls.of(side), half.counts
     sums = np.zeros((len(counts), factors.rank))
     np.add.at(sums, half.rows, pull.z[half.indices])
@@ -94,7 +98,7 @@ def given(ratings: Mapping[Any, float], known: Ids, scale: Scale) -> Ratings:
     """A table of one row: the ratings {id: rating} of known ids by, or of, something new."""
     what, other = known.what, "user" if known.what == "item" else "item"
     if not isinstance(ratings, Mapping) or not ratings:
-        raise ParameterError(f"give the ratings as {{{what}: rating}}, at least one")
+        raise ParameterError(f"the ratings must be a non-empty mapping {{{what}: rating}}")
     numbers = np.array([known.find_one(value) for value in ratings], np.int32)
     if (numbers < 0).any():
         missing = list(ratings)[int(np.argmax(numbers < 0))]
@@ -189,7 +193,7 @@ def _both(old: Ids, new: Ids) -> Ids:
     except pa.ArrowException:
         raise IdError(
             f"the {old.what} ids are of type {old.values.type}, the new ones of type "
-            f"{new.values.type}: convert them to the same"
+            f"{new.values.type}: convert them to the same type"
         ) from None
     return Ids.known(every.take(pc.sort_indices(every)), old.what)
 
@@ -200,7 +204,7 @@ def last_phase(phases: Sequence[Phase]) -> Phase:
 
 
 def takes_average(phases: Sequence[Phase]) -> bool:
-    """Whether someone without ratings is an average person to these phases."""
+    """Whether these phases treat users without ratings as average."""
     return bool(phases) and last_phase(phases).objective.centre != "zero"
 
 

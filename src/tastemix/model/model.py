@@ -1,4 +1,4 @@
-"""A fitted model, by the user's own ids: predictions, recommendations, and where they come from."""
+"""A fitted model: predictions, recommendations and explanations, by the ids of the ratings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tastemix.model.uncertainty import Noise, placed_on
 from tastemix.training.loop import Step
 from tastemix.training.phase import Phase
 
-NOTHING_TO_LEARN = "there are no ratings to learn from: this part of the table is empty"
+NOTHING_TO_LEARN = "there are no ratings to learn from: give at least one"
 Fallback = Literal["mean"] | None
 Unknown = Literal["mean", "average"]
 Id = str | int
@@ -32,7 +32,7 @@ Id = str | int
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What a method's fit gives."""
+    """A fitted model, as returned by the `fit` of a method."""
 
     scores: Scores
     users: Population
@@ -42,15 +42,15 @@ class Model:
     method: str
     parameters: Mapping[str, Any]
     phases: tuple[Phase, ...] = ()
-    """The phases that made the factors, where they were made by phases."""
+    """The phases that the factors were fitted by; empty for methods without phases."""
     history: tuple[Step, ...] = field(default=(), repr=False)
     ratings: Ratings | None = field(default=None, repr=False)
-    """The training ratings, unless they were left out when the model was saved."""
+    """The training ratings, unless the model was saved without them."""
     ranking: Head | None = field(default=None, repr=False)
-    """What `recommend` orders by, where that is not the prediction."""
+    """The factors that `recommend` uses, if not those of the predictions."""
     noise: Noise | None = field(default=None, repr=False)
     unknown: Unknown = "mean"
-    """What an id that was never rated is predicted by: means, or the average row of its side."""
+    """How ids without training ratings are predicted: by means, or by the average row."""
 
     @staticmethod
     def of(
@@ -63,7 +63,7 @@ class Model:
         noise: Noise | None = None,
         unknown: Unknown = "mean",
     ) -> Model:
-        """The model a method (a dataclass) made of ratings."""
+        """The model that a method (a dataclass) fitted to ratings."""
         if len(ratings) == 0:
             raise DataError(NOTHING_TO_LEARN)
         return Model(
@@ -105,7 +105,7 @@ class Model:
     def factors(self) -> Factors:
         """The factors; Random has none."""
         if not isinstance(self.scores, Factors):
-            raise ParameterError(f"a {self.method} model has no factors: fit another method")
+            raise ParameterError(f"a {self.method} model has no factors: use another method")
         return self.scores
 
     @overload
@@ -138,14 +138,13 @@ class Model:
         fallback: Fallback = "mean",
         return_std: bool = False,
     ) -> Any:
-        """The predicted rating of each (user, item) pair, by the ids of the training ratings.
+        """The predicted rating of each (user, item) pair; a float for a single user and item.
 
-        Of two single ids it is a float. Predictions are clipped to the scale. An id that was never
-        rated in training falls back to the other id's mean, or to the mean of all ratings; where
-        the penalty pulls towards the average row (`unknown`), it is taken for an average one. With
-        `clip=False, fallback=None` it is the raw product, NaN where an id is unknown. With
-        `return_std=True` it is (prediction, standard deviation): how far the rating itself may be
-        from it, the rater's moods included.
+        clip: whether predictions are clipped to the scale.
+        fallback: "mean" predicts for ids without training ratings, as the attribute `unknown` says:
+            by the mean of the other id, or else of all ratings; or as the average user or item.
+            With None, predictions for unknown ids are NaN.
+        return_std: also return the standard deviation of the rating around its prediction.
         """
         one = single(users) and single(items)
         user, item = self._numbers(users, items, one)
@@ -157,13 +156,13 @@ class Model:
 
     @property
     def ordering(self) -> Scores:
-        """What `recommend` orders by."""
+        """The scores that `recommend` uses."""
         return self.scores if self.ranking is None else self.ranking.factors
 
     def predict_numbers(
         self, user: Indices, item: Indices, *, clip: bool = True, fallback: Fallback = "mean"
     ) -> Floats:
-        """As `predict`, by dense numbers (−1: unknown)."""
+        """As `predict`, by dense numbers; −1 is an unknown id."""
         if fallback not in ("mean", None):
             raise ParameterError(f"fallback is {fallback!r}: choose 'mean' or None")
         if fallback == "mean" and self.unknown == "average":
@@ -185,18 +184,19 @@ class Model:
         allow: Any = None,
         deny: Any = None,
     ) -> pa.Table:
-        """The n items to show a user who has not rated them, the best first: item and score.
+        """The n best items that a user has not rated: a table of item and score, the best first.
 
-        user: an id, or a list of them, which adds a column `user`.
-        seen: items to leave out in place of those rated in training ([] for none); for a list of
+        user: an id, or a list of ids, which adds a column `user`.
+        seen: items to leave out, instead of those rated in training ([] for none); for a list of
             users, a mapping from user to items.
-        allow, deny: recommend only, or none of, these items.
-        The score is the prediction before clipping or, where the method learnt what to show by
-        itself (`ranking`), how likely the user takes to the item, in no unit. Equal scores go by
-        the order of the ids.
+        allow, deny: recommend only these items, or none of them.
+
+        The score is the prediction before clipping. For methods with separate factors for
+        recommendations (`ranking`) it is a score without a unit. Items with equal scores are
+        ordered by id.
         """
         if n < 1:
-            raise ParameterError(f"n is {n}: ask for 1 item or more")
+            raise ParameterError(f"n is {n}: it must be 1 or more")
         many = not single(user)
         asked = self._known_users(user) if many else _array(self.users.ids.number(user))
         allowed, most = topn.allowed_items(self.items.ids, allow, deny), min(n, len(self.items.ids))
@@ -212,11 +212,12 @@ class Model:
     def explain(
         self, user: Any, item: Any, *, of: Literal["rating", "score"] = "rating"
     ) -> pa.Table:
-        """Taste by taste, why this prediction: the values add up to the raw prediction.
+        """The parts of a prediction, one per taste; their values add up to the raw prediction.
 
-        part, user_weight, item_weight, value, and `because`: items the user rated that weigh most
-        in the taste. A `baseline` part holds what no taste adds. With of="score" it is the score
-        that `recommend` orders by.
+        The columns are part, user_weight, item_weight, value (the product of the weights) and
+        because: the items rated by the user with the largest weight in the taste. The part
+        `baseline` is the share that does not depend on a taste. of="score" explains the score of
+        `recommend` instead.
         """
         if of not in ("rating", "score"):
             raise ParameterError(f"of is {of!r}: choose 'rating' or 'score'")
@@ -228,46 +229,48 @@ class Model:
         return explain.parts(factors, u, i, rated, self.items.ids)
 
     def tastes(self, n: int = 8) -> pa.Table:
-        """The n items that weigh most in every taste: taste (from 1), item, weight.
+        """The n items with the largest weight in each taste: taste (from 1), item, weight.
 
-        A weight is shrunk by ratings / (ratings + 10): what few rated is easily extreme.
+        Weights are shrunk by ratings / (ratings + 10), since those of rarely rated items are less
+        certain.
         """
         return explain.top_of_tastes(self.factors, self.items.count, self.items.ids, n)
 
     def similar(self, item: Any, n: int = 5) -> pa.Table:
         """The n items with the most similar mix of tastes: item and similarity.
 
-        That is the cosine between the tastes, times ratings / (ratings + 10) of the item found.
+        The similarity is the cosine between the weights, times ratings / (ratings + 10) of the
+        item found.
         """
         number = self.items.ids.number(item)
         return self.item_directions.like(self.factors.items[number], n, number)
 
     def similar_users(self, user: Any, n: int = 5) -> pa.Table:
-        """The n users with the most similar mix of tastes: user and similarity, as `similar`."""
+        """The n users with the most similar mix of tastes: user and similarity; see `similar`."""
         number = self.users.ids.number(user)
         return self.user_directions.like(self.factors.users[number], n, number)
 
     @cached_property
     def item_directions(self) -> Directions:
-        """The tastes of the items, packed to be compared."""
+        """The tastes of the items, packed for comparison."""
         return Directions(self.factors.items, self.factors, self.items)
 
     @cached_property
     def user_directions(self) -> Directions:
-        """The tastes of the users, packed to be compared."""
+        """The tastes of the users, packed for comparison."""
         return Directions(self.factors.users, self.factors, self.users)
 
     def fold_in(
         self, ratings: Mapping[Any, float], *, engine: Engine | str | None = None
     ) -> Person:
-        """A new person from a few ratings {item: rating}, without retraining."""
+        """A new user, from ratings {item: rating}, without retraining."""
         given = fold_in.given(ratings, self.items.ids, self.scale)
         return Person(changes.folded(self, given, "users", engine))
 
     def fold_in_item(
         self, ratings: Mapping[Any, float], *, engine: Engine | str | None = None
     ) -> NewItem:
-        """A new item from a few ratings {user: rating}, without retraining."""
+        """A new item, from ratings {user: rating}, without retraining."""
         given = fold_in.given(ratings, self.users.ids, self.scale)
         return NewItem(self, changes.folded(self, given, "items", engine))
 
@@ -279,24 +282,30 @@ class Model:
         engine: Engine | str | None = None,
         **reading: Any,
     ) -> Model:
-        """The model of the training ratings and these, from a few steps of its last phase.
+        """The model after a few more steps of its last phase, on the old and the new ratings.
 
-        A pair rated before takes the new rating. New users and items start as the average one.
+        A new rating of a pair replaces the old one. New users and items start as average ones. An
+        update is approximate: refit periodically.
+
+        ratings: ratings, or a table, a path or a sparse matrix, as in `tm.fit`.
         """
         return changes.updated(self, as_ratings(ratings, **reading), steps, engine)
 
-    def compress(self, rank: int | None = None) -> Model:
-        """One small factorisation that predicts nearly as this average of several does.
+    def compress(self, rank: int | None = None, *, engine: Engine | str | None = None) -> Model:
+        """One small factorisation that predicts nearly as well as this average of several.
 
-        rank: its number of tastes, by default one and a half times that of a member. What
-        `recommend` orders by becomes the first of its members. Its method is `Compressed`.
+        rank: its number of tastes, by default one and a half times that of a member.
+
+        Of the factors that `recommend` uses, the first member is kept. The method of the result is
+        `Compressed`.
         """
-        return changes.compressed(self, rank)
+        return changes.compressed(self, rank, engine)
 
     def save(self, path: str | os.PathLike[str], *, ratings: bool = True) -> None:
-        """Write the model as a folder of open files, over an older one if there is one.
+        """Write the model as a folder of Parquet and JSON files; an existing model is replaced.
 
-        Without its ratings the folder is smaller, and whoever loads it does not know what was seen.
+        ratings: whether to save the training ratings. Without them the folder is smaller, but
+            `recommend` needs `seen`, and the loaded model cannot be updated.
         """
         from tastemix import persistence
 
@@ -304,7 +313,7 @@ class Model:
 
     def _std(self, user: Indices, item: Indices) -> Floats:
         if self.noise is None:
-            raise ParameterError(f"a {self.method} model knows no errors: fit tm.ANMF for them")
+            raise ParameterError(f"a {self.method} model has no standard deviations: use tm.ANMF")
         place = placed_on(self.predict_numbers(user, item), self.scale)
         return self.noise.std(user, item, (self.users.count, self.items.count), place)
 
@@ -334,12 +343,12 @@ class Model:
         return numbers
 
     def _seen(self, asked: Indices, seen: Any) -> Half:
-        """What each user asked for is not shown."""
+        """The items to leave out, for each user asked for."""
         if seen is None:
             if self.ratings is None:
                 raise ParameterError(
-                    "this model came without its ratings, so it does not know what was seen: pass "
-                    "seen= with the items to leave out, or seen=[]"
+                    "this model was saved without its ratings, so the items a user has seen are "
+                    "not known: pass seen= with the items to leave out, or seen=[]"
                 )
             return topn.chosen(self.ratings.by_user, asked)
         return topn.left_out(self.users.ids, self.items.ids, asked, seen)

@@ -1,4 +1,4 @@
-"""What was folded in: a new person, a new item."""
+"""A new user, and a new item, that were folded in."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """Someone who was folded in."""
+    """A user who was folded in; see `Model.fold_in`."""
 
     model: Model
-    """A model of this one person."""
+    """A model with this user only."""
 
     @property
     def weights(self) -> Floats:
-        """How much of each taste there is."""
+        """The weight of the user in each taste."""
         return np.asarray(self.model.factors.users[0], np.float64)
 
     def predict(self, items: Any, **options: Any) -> Any:
-        """As Model.predict, for this person and these items, or this one."""
+        """The predicted ratings of items, or of one item; see Model.predict."""
         return self.model.predict(NEW if single(items) else [NEW] * len(items), items, **options)
 
     def recommend(self, n: int = 10, **options: Any) -> pa.Table:
-        """As Model.recommend, for this person; what they rated is left out."""
+        """The n best items, without those the user rated; see Model.recommend."""
         return self.model.recommend(NEW, n, **options)
 
     def explain(self, item: Any, **options: Any) -> pa.Table:
-        """As Model.explain, for this person."""
+        """The parts of a prediction; see Model.explain."""
         return self.model.explain(NEW, item, **options)
 
 
 @dataclass(frozen=True, eq=False)
 class NewItem:
-    """An item that was folded in."""
+    """An item that was folded in; see `Model.fold_in_item`."""
 
     origin: Model
     model: Model
-    """A model of this one item."""
+    """A model with this item only."""
 
     @property
     def weights(self) -> Floats:
-        """How much of each taste it has."""
+        """The weight of the item in each taste."""
         return np.asarray(self.model.factors.items[0], np.float64)
 
     def predict(self, users: Any, **options: Any) -> Any:
-        """As Model.predict, for this item and these users, or this one."""
+        """The predicted ratings by users, or by one user; see Model.predict."""
         return self.model.predict(users, NEW if single(users) else [NEW] * len(users), **options)
 
     def similar(self, n: int = 5) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Rows that point where another one points: items, or users, of a similar mix of tastes."""
+"""Items, or users, with a similar mix of tastes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tastemix.model import explain
 from tastemix.model.factors import AT_ONCE, Factors, Floats, Population
 
 SMALLEST = float(np.finfo(np.float32).tiny)
-"""The least length: a row of zeros has no direction and is like nothing."""
+"""The smallest length: a row of zeros has no direction and is similar to nothing."""
 _ONE = np.zeros(1, np.int32)
 
 
 class Directions:
-    """The tastes of one side, packed once: what is most like a row is then found in one pass.
+    """The tastes of one side, packed once: the most similar rows are then found in one pass.
 
-    The similarity to a row is the cosine between their tastes, times ratings / (ratings + 10):
-    what few rated has an extreme direction easily, and is like anything.
+    The similarity to a row is the cosine between their tastes, times ratings / (ratings + 10),
+    since the direction of a row with few ratings is less certain.
     """
 
     def __init__(self, rows: Matrix, factors: Factors, population: Population) -> None:
         self._tastes = explain.tastes_of(factors)
         if len(self._tastes) == 0:
-            raise ParameterError("this model has no tastes to compare: fit another method")
+            raise ParameterError("this model has no tastes to compare: use another method")
         self._rows, self._population = rows, population
         self._scale = np.empty(len(rows))
         directions = np.empty((len(rows), len(self._tastes)), np.float32)

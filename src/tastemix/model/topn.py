@@ -88,6 +88,8 @@ def allowed_items(items: Ids, allow: Any, deny: Any) -> Allowed:
 def _known(items: Ids, listed: Any) -> Indices:
     """The numbers of those items that are known: the others cannot be recommended anyway."""
     if isinstance(listed, str | bytes):
-        raise ParameterError(f"expected a list of items, not the single one {listed!r}")
+        raise ParameterError(
+            f"expected a list of items, not {listed!r}: put a single item in a list"
+        )
     numbers = items.find(list(listed))
     return np.unique(numbers[numbers >= 0])

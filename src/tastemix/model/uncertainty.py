@@ -1,8 +1,8 @@
-"""How far a prediction may be off, taste of the day included: a variance for every pair.
+"""The uncertainty of predictions: the variance of a rating around its prediction, for every pair.
 
-Some people rate as predicted and some do not, some items divide opinion, few ratings tell little,
-and there is less room at the ends of the scale. The logarithm of the variance is linear in those;
-the coefficients make ratings that a fit has not seen most likely.
+It depends on how well other ratings of the user and of the item are predicted, on how many there
+are, and on where the prediction lies on the scale. The logarithm of the variance is linear in
+these; the coefficients are fitted by maximum likelihood to ratings that a trial fit has not seen.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SPLIT_SEED = 0
 UNSEEN = 0.1
 """The share of the ratings that the trial fit does not see."""
 SHRINKAGE = 8.0
-"""Average residuals that a user or an item starts with: a few are easily extreme."""
+"""Average residuals added to those of each user and item, which may be few."""
 CAUTION = 10.0
-"""Imagined ratings that speak for the same variance everywhere."""
+"""The ridge on all coefficients but the first, towards the same variance everywhere."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Noise:
     items: Floats
 
     def std(self, user: Indices, item: Indices, counts: Counts, place: Floats) -> Floats:
-        """The standard deviation of each pair's rating around its prediction; −1 is anyone.
+        """The standard deviation of each pair's rating around its prediction; −1 is an average one.
 
         counts: the training ratings of every user and of every item. place: see `placed_on`.
         """
@@ -57,7 +57,7 @@ class Noise:
         return self.users if side == "users" else self.items
 
     def rows(self, side: Side, numbers: Indices) -> Noise:
-        """With these rows of one side; −1 is someone new, who is average."""
+        """With these rows of one side; −1 is a new one, which is average."""
         old = self.side(side)
         changed: dict[str, Any] = {side: np.where(numbers < 0, 0.0, old[numbers])}
         return dataclasses.replace(self, **changed)
@@ -72,8 +72,8 @@ def placed_on(prediction: Floats, scale: Scale) -> Floats:
 def estimate(
     placed: Placed, factors: Factors, scale: Scale, trial: Callable[[Placed], Factors]
 ) -> Noise:
-    """The noise around the predictions of factors, by the errors of a trial fit on ratings it does
-    not see.
+    """The variance around the predictions of factors, from the errors of a trial fit on ratings it
+    has not seen.
     """
     seen, unseen = placed.split(SPLIT_SEED, UNSEEN)
     session = opened(seen, trial(seen))

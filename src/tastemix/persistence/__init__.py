@@ -1,4 +1,4 @@
-"""A model as a folder of open files."""
+"""Models as folders of Parquet and JSON files."""
 
 from tastemix.persistence.format import load, save
 

@@ -1,4 +1,4 @@
-"""A folder of open files that is replaced as a whole: Parquet tables and the JSON that names them.
+"""A folder that is replaced as a whole: Parquet tables and the JSON file that names them.
 
 Tables are written under names that hold their hash, then `model.json`, which names them, is put in
 place in one move. A reader sees the older set or the newer one, never a mixture; what is left of
@@ -84,11 +84,11 @@ def write(
         raise
     except FileExistsError:
         raise ModelFileError(
-            f"{home} is a file: give the path of a new folder or of an older model"
+            f"{home} is a file: give the path of a new folder or of a saved model"
         ) from None
     except (OSError, ValueError) as error:
         raise ModelFileError(
-            f"{home} cannot be written ({reason(error)}): see to that or save to another folder"
+            f"{home} cannot be written ({reason(error)}): fix that or save to another folder"
         ) from None
 
 
@@ -110,7 +110,7 @@ def read(
             misses = misses + 1 if newer == index else 0
             if misses == MOST_MISSES:
                 raise ModelFileError(
-                    f"{error.filename} is missing: copy the model's whole folder"
+                    f"{error.filename} is missing: copy the whole folder of the model"
                 ) from None
             index = newer  # A save came between, and took the older tables away.
         else:
@@ -132,7 +132,7 @@ def _read_index(home: Path) -> dict[str, Any]:
     try:
         index = _parsed(path)
     except FileNotFoundError:
-        raise ModelFileError(f"{home} is no saved model: it has no {INDEX}") from None
+        raise ModelFileError(f"{home} is not a saved model: it has no {INDEX}") from None
     except NotADirectoryError:
         raise ModelFileError(f"{home} is a file: a saved model is a folder") from None
     except ModelFileError:
@@ -142,8 +142,8 @@ def _read_index(home: Path) -> dict[str, Any]:
     version = index.get("version")
     if type(version) is not int or version not in READABLE:
         raise ModelFileError(
-            f"{home} has format version {reprlib.repr(version)}, this release reads "
-            f"{READABLE[0]} to {VERSION}: use the release that wrote it or save it again"
+            f"{home} has format version {reprlib.repr(version)}, but this release reads "
+            f"{READABLE[0]} to {VERSION}: use the release that wrote it, or fit a new model"
         )
     if not isinstance(index.get("tables"), dict):
         raise ModelFileError(f"{path} names no tables")
@@ -155,7 +155,7 @@ def _parsed(path: Path) -> dict[str, Any]:
     with _open(path) as file:
         content = file.read(MOST_INDEX + 1)
     if len(content) > MOST_INDEX:
-        raise ModelFileError(f"{path} is larger than any model's: it is not ours")
+        raise ModelFileError(f"{path} is too large to describe a tastemix model")
     try:
         index = json.loads(
             content.decode(),
@@ -164,7 +164,7 @@ def _parsed(path: Path) -> dict[str, Any]:
             parse_constant=_finite,
         )
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path} is no JSON: {reason(error)}") from None
+        raise ModelFileError(f"{path} is not valid JSON: {reason(error)}") from None
     if not isinstance(index, dict) or index.get("format") != FORMAT:
         raise ModelFileError(f"{path} does not describe a tastemix model")
     return index
@@ -180,7 +180,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{reprlib.repr(text)} is no finite number")
+        raise ValueError(f"{reprlib.repr(text)} is not a finite number")
     return value
 
 
@@ -191,8 +191,8 @@ def _to_json(index: Mapping[str, Any]) -> bytes:
         raise ModelFileError(f"the model cannot be described in JSON: {reason(error)}") from None
     if len(content) > MOST_INDEX:
         raise ModelFileError(
-            f"the model takes {len(content):,} bytes to describe, more than the "
-            f"{MOST_INDEX:,} that are read: shorten its parameters or its history"
+            f"the description of the model has {len(content):,} bytes, more than the "
+            f"{MOST_INDEX:,} that can be read: shorten its parameters or its history"
         )
     return content
 
@@ -201,7 +201,7 @@ def _plain(value: Any) -> Any:
     """What NumPy has as Python has it."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
-    raise TypeError(f"it holds a {type(value).__name__}")
+    raise TypeError(f"it contains a {type(value).__name__}")
 
 
 def _read_table(home: Path, name: str, entry: Any) -> pa.Table:
@@ -210,13 +210,13 @@ def _read_table(home: Path, name: str, entry: Any) -> pa.Table:
     file, digest = entry.get("file"), str(entry.get("sha256"))
     if not _SUM.fullmatch(digest) or file != _file_name(name, digest):
         raise ModelFileError(
-            f"{home / INDEX} names {reprlib.repr(file)} as its {name}: no such file is ours"
+            f"{home / INDEX} names {reprlib.repr(file)} as its {name}: the name is not valid"
         )
     path = home / file
     try:
         with _open(path) as content:
             if hashlib.file_digest(content, "sha256").hexdigest() != digest:
-                raise ModelFileError(f"{path} is damaged: its sum is not the one in {INDEX}")
+                raise ModelFileError(f"{path} is damaged: its SHA-256 is not the one in {INDEX}")
             return from_parquet(content)
     except (FileNotFoundError, ModelFileError):
         raise
@@ -231,7 +231,9 @@ def _file_name(table: str, digest: str) -> str:
 def _open(path: Path) -> BufferedReader:
     """A plain file to read: no link to elsewhere, and no pipe to wait at."""
     if not stat.S_ISREG(path.lstat().st_mode):
-        raise ModelFileError(f"{path} is no plain file: copy the model's own files")
+        raise ModelFileError(
+            f"{path} is not a regular file: copy the files of the model themselves"
+        )
     return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
 
 
@@ -257,7 +259,7 @@ def _ours_in(home: Path) -> set[str]:
             return _files(_parsed(home / INDEX))
     elif not names - _listed(home):
         return set()
-    raise ModelFileError(f"{home} holds other files: give the path of a new folder")
+    raise ModelFileError(f"{home} contains other files: give the path of a new folder")
 
 
 def _listed(home: Path) -> set[str]:

@@ -1,4 +1,4 @@
-"""A model as open tables: what is in which column, checked on the way out and on the way in."""
+"""A model as tables: which column holds what, checked when saving and loading."""
 
 from __future__ import annotations
 
@@ -75,9 +75,11 @@ class About:
 
 
 def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) -> None:
-    """Write the model as a folder, over an older one if there is one."""
+    """Write the model as a folder; an existing model is replaced."""
     if ratings and model.ratings is None:
-        raise ParameterError("this model came without its ratings: save it with ratings=False")
+        raise ParameterError(
+            "this model was loaded without its ratings: save it with ratings=False"
+        )
     factors = model.factors
     try:
         _check(model)
@@ -116,7 +118,7 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """A saved model, everything about it checked."""
+    """Load a model that was saved to a folder; all of its files are checked."""
     tables, index = folder.read(path, ("users", "items", "ratings"))
     fields = {field.name for field in dataclasses.fields(About)}
     try:
@@ -185,9 +187,9 @@ def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
 
 
 def _check(model: Model) -> None:
-    """Refuse what no fit gives."""
+    """Raise an error for values that no fit gives."""
     if not model.method.isidentifier():
-        raise ModelFileError(f"its method is {reprlib.repr(model.method)}: that is no name")
+        raise ModelFileError(f"its method is {reprlib.repr(model.method)}: expected a name")
     if _nested(model.parameters, MOST_NESTED):
         raise ModelFileError(f"its parameters are nested in more than {MOST_NESTED} levels")
     low, high = model.scale
@@ -198,7 +200,7 @@ def _check(model: Model) -> None:
     heads = [Head(model.factors, model.phases), *([model.ranking] if model.ranking else [])]
     shifts = [head.factors.shift for head in heads]
     if max(map(abs, (low, high, model.mean, *shifts))) > _LARGEST:
-        raise ModelFileError("its scale, its mean or its shift is beyond any 32-bit float")
+        raise ModelFileError("its scale, its mean or its shift exceeds the range of 32-bit floats")
     for head in heads:
         for phase in head.phases:
             most = MOST_DYNAMIC_STEPS if phase.objective.dynamic else MOST_STEPS
@@ -225,7 +227,7 @@ def _check_factors(factors: Factors) -> None:
     if ranks[0] != ranks[1]:
         raise ModelFileError(
             f"its user vectors have length {ranks[0]} and its item vectors {ranks[1]}: "
-            "they must be of one rank"
+            "they must have the same length"
         )
     if not 1 <= factors.rank <= MOST_RANK:
         raise ModelFileError(f"its rank is {factors.rank:,}: expected 1 to {MOST_RANK:,}")
@@ -240,7 +242,9 @@ def _check_factors(factors: Factors) -> None:
         if len(set(held)) < len(held) or not all(r < factors.rank for r in held):
             raise ModelFileError(f"it holds coordinates {reprlib.repr(held)} of {factors.rank}")
     if not 1 <= factors.members <= factors.rank or factors.rank % factors.members:
-        raise ModelFileError(f"its rank {factors.rank} is no multiple of {factors.members} members")
+        raise ModelFileError(
+            f"its rank {factors.rank} is not a multiple of {factors.members} members"
+        )
     width = factors.rank // factors.members
     for held in factors.held:
         if sorted(held) != sorted(
@@ -269,7 +273,7 @@ def _check_noise(noise: Noise) -> None:
             f"its noise has {len(noise.coefficients)} coefficients: expected {COEFFICIENTS}"
         )
     if not (np.isfinite(noise.users).all() and np.isfinite(noise.items).all()):
-        raise ModelFileError("one share of the noise is not finite")
+        raise ModelFileError("one value of the noise is not finite")
 
 
 def _check_population(population: Population) -> None:
@@ -277,9 +281,9 @@ def _check_population(population: Population) -> None:
     if (population.count < 0).any():
         raise ModelFileError(f"one {what} has a negative number of ratings")
     if not np.isfinite(population.mean[rated]).all():
-        raise ModelFileError(f"one {what} has ratings but no finite mean of them")
+        raise ModelFileError(f"one {what} has ratings but no finite mean")
     if not np.isnan(population.mean[~rated]).all():
-        raise ModelFileError(f"one {what} has a mean of no ratings")
+        raise ModelFileError(f"one {what} has a mean but no ratings")
 
 
 def _population_table(model: Model, what: What) -> pa.Table:

@@ -83,21 +83,21 @@ def from_parquet(file: BufferedReader) -> pa.Table:
     file.seek(max(size - 8, 0))
     length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
     if magic != b"PAR1" or length > min(size - 12, MOST_FOOTER):
-        raise ValueError("it does not end as Parquet files do")
+        raise ValueError("it does not end like a Parquet file")
     file.seek(size - 8 - length)
     footer = file.read(length)
     _refuse_extensions(footer)
     try:
         claims = _checked(file, size, footer)
     except (LookupError, TypeError):
-        raise ValueError("it describes itself in an unusual way") from None
+        raise ValueError("its Parquet metadata is invalid or unusual") from None
     # Columns by number, of which Arrow makes dictionaries where there is text.
     encoded = [] if claims.has_deltas else list(range(MOST_COLUMNS))
     parquet = pq.ParquetFile(file, read_dictionary=encoded)
     for column in parquet.schema_arrow:
         if not _is_plain(column.type) and not (claims.has_deltas and _is_text(column.type)):
             shown = reprlib.repr(str(column.type))
-            raise ValueError(f"a column is of type {shown}, which none of ours is")
+            raise ValueError(f"a column has the unexpected type {shown}")
     table = _read_slowly(parquet, size, claims.longest) if claims.has_deltas else parquet.read()
     table.validate(full=True)
     return table
@@ -153,7 +153,7 @@ def _most_memory(size: int) -> int:
 
 def _refuse_memory(memory: int, size: int) -> None:
     if memory > _most_memory(size):
-        raise ValueError(f"it would take {memory:,} bytes of memory, its file has {size:,}")
+        raise ValueError(f"it would take {memory:,} bytes of memory, but the file has {size:,}")
 
 
 @dataclass
@@ -182,7 +182,7 @@ def _checked(file: BufferedReader, size: int, footer: bytes) -> _Claims:
     """
     about, _ = _value(footer, 0, _STRUCT)
     if len(about[2, _LIST]) > MOST_COLUMNS:
-        raise ValueError("it has more columns than any of ours")
+        raise ValueError("it has too many columns")
     width = max(8, *(column.get((2, _I32), 0) for column in about[2, _LIST]))
     claims, entries = _Claims(), 0
     for group in about[4, _LIST]:
@@ -192,7 +192,7 @@ def _checked(file: BufferedReader, size: int, footer: bytes) -> _Claims:
             values = _values_in(file, size, chunk, claims)
             claims.longest = max(claims.longest, claims.unpacked - before)
             if values != chunk[5, _I64]:
-                raise ValueError("its pages hold more or less than it says")
+                raise ValueError("its pages hold more or less than its metadata says")
             entries += max(values, group[3, _I64])
             _refuse_memory(entries * width + claims.unpacked, size)
     return claims
@@ -227,7 +227,7 @@ def _values_in(file: BufferedReader, size: int, chunk: dict[Any, Any], claims: _
         claims.pages += 1
         claims.has_deltas |= encoding in _DELTAS
         if claims.pages > max(SMALL_COUNT, size // PAGE_BYTES):
-            raise ValueError("it has more pages than a file of its size should have")
+            raise ValueError("it has too many pages for its size")
         if kind != _DICTIONARY_PAGE:
             count += values
         elif values > unpacked:

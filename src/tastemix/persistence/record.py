@@ -22,7 +22,9 @@ def record(kind: Any, value: Mapping[str, Any], inside: str = "") -> Any:
             raise ModelFileError(f"it lacks {inside + name!r}")
     unknown = [name for name in value if name not in hints]
     if unknown:
-        raise ModelFileError(f"it has {reprlib.repr(unknown[0])} in {inside!r}: that is unknown")
+        raise ModelFileError(
+            f"it has {reprlib.repr(unknown[0])} in {inside!r}: that name is unknown"
+        )
     known = [name for name in hints if name in value]
     return kind(**{name: _decoded(hints[name], value[name], inside + name) for name in known})
 

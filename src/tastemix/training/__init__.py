@@ -1,1 +1,1 @@
-"""The one training loop, what it runs and when it ends."""
+"""Training: phases, the training loop and early stopping."""

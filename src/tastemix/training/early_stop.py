@@ -1,4 +1,4 @@
-"""Ending a run when held-out ratings are predicted no better."""
+"""Early stopping: end a run when the error on held-out ratings stops improving."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tastemix.training.phase import Phase
 def part_of(placed: Placed, ratings: Ratings, held_out: Ratings) -> Any:
     """Held-out ratings as a part of what was placed, if they are over the same users and items."""
     if len(held_out) == 0:
-        raise ParameterError("held_out has no ratings: leave it out to run all steps")
+        raise ParameterError("held_out has no ratings: omit it to run all steps")
     for side in SIDES:
         ids, known = held_out.ids(side).values, ratings.ids(side).values
         if ids is not known and not ids.equals(known):
             raise ParameterError(
-                f"held_out knows other {side} than the ratings: make both with one split"
+                f"held_out has other {side} than the ratings: make both with the same split"
             )
     return placed.part(held_out)
 
@@ -41,7 +41,7 @@ class EarlyStop:
         self.best_step: int | None = None
 
     def __call__(self, step: Step, session: Session) -> bool:
-        """Judge the factors after a step; True to end the run."""
+        """Evaluate the factors after a step; True to end the run."""
         if step.phase < self.last_phase:
             return False
         rmse = session.rmse(self.part)

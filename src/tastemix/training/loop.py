@@ -1,4 +1,4 @@
-"""Alternating nonnegative least squares: the one training loop."""
+"""Alternating nonnegative least squares: the training loop of all methods."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tastemix.training.phase import Phase
 
 @dataclass(frozen=True)
 class Step:
-    """What one step (all items, then all users) did."""
+    """The result of one step (all items, then all users)."""
 
     number: int
     """Counted from 1 over all phases."""
     phase: int
     """Counted from 0."""
     objective: float
-    """The phase's objective after the step; a dynamic prior counts as before the half-step."""
+    """The objective of the phase after the step, with a dynamic prior as before the half-step."""
     seconds: float
     updates: int
     """Coordinate updates."""
@@ -30,11 +30,11 @@ class Step:
 
 
 OnStep = Callable[[Step, Session], bool | None]
-"""Called after every step with the session, whose factors may be read; True ends the run."""
+"""Called after every step with the session; return True to end the run."""
 
 
 def run(session: Session, phases: Sequence[Phase], on_step: OnStep | None = None) -> list[Step]:
-    """Run the phases one after another, each from where the last one ended."""
+    """Run the phases one after another, each from the factors of the one before."""
     history: list[Step] = []
     for number, phase in enumerate(phases):
         for _ in range(phase.steps):
@@ -52,8 +52,8 @@ def run(session: Session, phases: Sequence[Phase], on_step: OnStep | None = None
             history.append(step)
             if not math.isfinite(step.objective):
                 raise ParameterError(
-                    f"the objective overflowed in step {step.number}: the ratings or the penalties "
-                    "are too large for 32-bit numbers, so scale them down"
+                    f"the objective overflowed in step {step.number}: the ratings or penalties are "
+                    "too large for 32-bit numbers, so scale them down"
                 )
             if on_step is not None and on_step(step, session):
                 return history

@@ -11,8 +11,10 @@ from tastemix.errors import ParameterError
 
 @dataclass(frozen=True)
 class Phase:
-    """An objective for a number of steps. A row is done when no coordinate gains ε times the best
-    first gain of all rows; ε is the tolerance.
+    """An objective for a number of steps.
+
+    A row is finished when no coordinate gains as much as `tolerance` times the largest first gain
+    of all rows.
     """
 
     objective: Objective

@@ -1,4 +1,4 @@
-"""Truncated singular value decomposition of the ratings, sparse all the way."""
+"""Truncated singular value decomposition of the sparse ratings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tastemix.engine.sides import Pair
 
 
 def truncated(ratings: Ratings, rank: int, shift: float, seed: int) -> Pair:
-    """Factors UΣ and V of the best rank-k fit to (rating − shift), 0 for the unknowns."""
+    """Factors UΣ and V of the best rank-k fit to (rating − shift), with 0 for unknown ratings."""
     from scipy.sparse import csr_array
     from scipy.sparse.linalg import svds
 

@@ -394,11 +394,11 @@ def test_equal_ratings_and_a_single_one_can_be_learnt(stars: list[float]) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"members": 0}, "members is 0: it must be a whole number of 1 or more"),
-        ({"members": 2.5}, "members is 2.5: it must be a whole number of 1 or more"),
-        ({"ranking": -1}, "ranking is -1: it must be a whole number of 0 or more"),
-        ({"rank": 0}, "rank is 0: it must be a whole number of 1 or more"),
-        ({"steps": -1}, "steps is -1: it must be a whole number of 0 or more"),
+        ({"members": 0}, "members is 0: .* 1 or more"),
+        ({"members": 2.5}, "members is 2.5: .* 1 or more"),
+        ({"ranking": -1}, "ranking is -1: .* 0 or more"),
+        ({"rank": 0}, "rank is 0: .* 1 or more"),
+        ({"steps": -1}, "steps is -1: .* 0 or more"),
         ({"l2": -1}, "l2 is -1.* it must be a number from 0"),
         ({"seed": -1}, "seed is -1: it must be a whole number from 0"),
         ({"seed": "x"}, "seed is 'x': it must be a whole number"),
@@ -452,7 +452,7 @@ def test_the_default_has_more_tastes_for_more_ratings_and_trusts_short_rows_more
 
 def test_the_default_finds_planted_tastes_in_a_few_hundred_ratings() -> None:
     """Of the page's own example: 259 ratings by 24 people, made of three tastes."""
-    ratings = tm.read(Path(__file__).parent.parent / "docs" / "ratings.csv")
+    ratings = tm.read(Path(__file__).parents[2] / "docs" / "ratings.csv")
     found = tm.cross_validate([default_method(ratings), tm.Baseline()], ratings, 5).summary()
     rmse = dict(zip(found["method"].to_pylist(), found["rmse"].to_pylist(), strict=True))
     assert rmse["ANMF"] < 0.8

@@ -9,7 +9,7 @@ import pytest
 from tastemix.evaluation.metrics import rank_score
 from tastemix.experiments import paper
 
-FOLDER = Path(__file__).parent.parent / "docs" / "reproduction"
+FOLDER = Path(__file__).parents[2] / "docs" / "reproduction"
 COLUMNS = {
     "RMSE": "rmse",
     "MAE": "mae",

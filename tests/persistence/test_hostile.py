@@ -209,7 +209,7 @@ def table(name: str, table: pa.Table, **options: Any) -> Spoil:
 
 
 def instead(name: str, make: Callable[[Path], object]) -> Spoil:
-    """Something that is no plain file in the place of one."""
+    """Something that is not a regular file in the place of one."""
 
     def spoil(folder: Path) -> None:
         path = folder / name if name == "model.json" else table_of(folder, name)
@@ -417,7 +417,7 @@ def py_extension() -> pa.Table:
 FLAT = pa.array([1.0] * 12, pa.float32())
 HOSTILE: dict[str, tuple[Spoil, str]] = {
     # the folder
-    "no folder": (shutil.rmtree, "is no saved model: it has no model.json"),
+    "no folder": (shutil.rmtree, "not a saved model: .*no model.json"),
     "a file": (
         lambda folder: (shutil.rmtree(folder), folder.write_bytes(b"PK")),
         "m.tastemix is a file: a saved model is a folder",
@@ -425,56 +425,77 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "no index": (lambda folder: (folder / "model.json").unlink(), "it has no model.json"),
     "no table": (
         lambda folder: table_of(folder, "items").unlink(),
-        r"items-[0-9a-f]{16}\.parquet is missing: copy the model's whole folder",
+        r"items-[0-9a-f]{16}\.parquet is missing: copy the whole folder",
     ),
     # no plain files
-    "linked index": (instead("model.json", link), "model.json is no plain file: copy"),
-    "linked table": (instead("users", link), r"users-.*\.parquet is no plain file"),
-    "link to itself": (instead("users", lambda path: path.symlink_to(path)), "is no plain file"),
-    "pipe for an index": (instead("model.json", os.mkfifo), "model.json is no plain file"),
-    "pipe for a table": (instead("ratings", os.mkfifo), r"ratings-.*\.parquet is no plain file"),
-    "folder for an index": (instead("model.json", Path.mkdir), "model.json is no plain file"),
-    "folder for a table": (instead("items", Path.mkdir), r"items-.*\.parquet is no plain file"),
-    "socket for a table": (instead("items", socket_at), r"items-.*\.parquet is no plain file"),
+    "linked index": (instead("model.json", link), "model.json is not a regular file: copy"),
+    "linked table": (instead("users", link), r"users-.*\.parquet is not a regular file"),
+    "link to itself": (
+        instead("users", lambda path: path.symlink_to(path)),
+        "is not a regular file",
+    ),
+    "pipe for an index": (instead("model.json", os.mkfifo), "model.json is not a regular file"),
+    "pipe for a table": (
+        instead("ratings", os.mkfifo),
+        r"ratings-.*\.parquet is not a regular file",
+    ),
+    "folder for an index": (instead("model.json", Path.mkdir), "model.json is not a regular file"),
+    "folder for a table": (
+        instead("items", Path.mkdir),
+        r"items-.*\.parquet is not a regular file",
+    ),
+    "socket for a table": (instead("items", socket_at), r"items-.*\.parquet is not a regular file"),
     "endless device": (
         instead("users", lambda path: path.symlink_to("/dev/zero")),
-        "is no plain file",
+        "is not a regular file",
     ),
     # the index as bytes
-    "empty index": (raw(lambda _: b""), "model.json is no JSON: Expecting value"),
-    "cut index": (raw(lambda content: content[:-30]), "model.json is no JSON"),
-    "more after the index": (raw(lambda content: content + b"{}"), "no JSON: Extra data"),
-    "zeros": (raw(lambda content: bytes(len(content))), "model.json is no JSON"),
-    "latin-1": (raw(lambda content: content.replace(b"MIXD", b"M\xe9")), "no JSON: 'utf-8' codec"),
-    "utf-16": (raw(lambda content: content.decode().encode("utf-16")), "no JSON: 'utf-8' codec"),
-    "byte order mark": (raw(lambda c: b"\xef\xbb\xbf" + c), "no JSON: Unexpected UTF-8 BOM"),
-    "deep JSON": (raw(lambda _: b"[" * 10**6), "no JSON: maximum recursion depth exceeded"),
-    "deep objects": (raw(lambda _: b'{"a":' * 10**6), "no JSON: maximum recursion depth exceeded"),
-    "gigabytes of index": (sparse("model.json", 2**36), "model.json is larger than any model's"),
+    "empty index": (raw(lambda _: b""), "model.json is not valid JSON: Expecting value"),
+    "cut index": (raw(lambda content: content[:-30]), "model.json is not valid JSON"),
+    "more after the index": (raw(lambda content: content + b"{}"), "not valid JSON: Extra data"),
+    "zeros": (raw(lambda content: bytes(len(content))), "model.json is not valid JSON"),
+    "latin-1": (
+        raw(lambda content: content.replace(b"MIXD", b"M\xe9")),
+        "not valid JSON: 'utf-8' codec",
+    ),
+    "utf-16": (
+        raw(lambda content: content.decode().encode("utf-16")),
+        "not valid JSON: 'utf-8' codec",
+    ),
+    "byte order mark": (raw(lambda c: b"\xef\xbb\xbf" + c), "not valid JSON: Unexpected UTF-8 BOM"),
+    "deep JSON": (raw(lambda _: b"[" * 10**6), "not valid JSON: maximum recursion"),
+    "deep objects": (raw(lambda _: b'{"a":' * 10**6), "not valid JSON: maximum recursion"),
+    "gigabytes of index": (sparse("model.json", 2**36), "model.json is too large"),
     "a list": (raw(lambda _: b"[1, 2]"), "does not describe a tastemix model"),
     "a number": (raw(lambda _: b"7"), "does not describe a tastemix model"),
     "a name twice": (
         raw(lambda content: content.replace(b"{", b'{"version": 2,', 1)),
-        "no JSON: a name is given twice",
+        "not valid JSON: a name is given twice",
     ),
-    "NaN": (text('"mean": 3.375', '"mean": NaN'), "no JSON: 'NaN' is no finite number"),
-    "infinity": (text('"mean": 3.375', '"mean": -Infinity'), "no JSON: '-Infinity' is no finite"),
-    "1e400": (text('"mean": 3.375', '"mean": 1e400'), "no JSON: '1e400' is no finite number"),
-    "NaN in a parameter": (text('"rank": 3', '"rank": NaN'), "no JSON: 'NaN' is no finite number"),
-    "5000 digits": (text('"mean": 3.375', '"mean": ' + "9" * 5000), "no JSON: Exceeds the limit"),
+    "NaN": (text('"mean": 3.375', '"mean": NaN'), "not valid JSON: 'NaN' is not a finite"),
+    "infinity": (text('"mean": 3.375', '"mean": -Infinity'), "not valid JSON: '-Infinity' is not"),
+    "1e400": (text('"mean": 3.375', '"mean": 1e400'), "not valid JSON: '1e400' is not a finite"),
+    "NaN in a parameter": (
+        text('"rank": 3', '"rank": NaN'),
+        "not valid JSON: 'NaN' is not a finite",
+    ),
+    "5000 digits": (
+        text('"mean": 3.375', '"mean": ' + "9" * 5000),
+        "not valid JSON: Exceeds the limit",
+    ),
     "400 digits": (
         text('"mean": 3.375', '"mean": ' + "9" * 400),
         r"its mean is 99999.*\.\.\..*9999: expected a finite number",
     ),
     # what the index says
     "another format": (index(format="zip"), "does not describe a tastemix model"),
-    "a later version": (index(version=4), "has format version 4, this release reads 2 to 3: use"),
-    "an earlier version": (index(version=1), "has format version 1, this release reads 2 to 3"),
-    "version as text": (index(version="2"), "has format version '2', this release reads 2"),
-    "version as a float": (index(version=2.0), r"has format version 2\.0, this release reads 2"),
-    "version as a boolean": (index(version=True), "has format version True, this release reads 2"),
-    "no version": (without("version"), "has format version None, this release reads 2"),
-    "long version": (index(version="v" * 10**6), r"has format version 'vvvv.*\.\.\.v+', this"),
+    "a later version": (index(version=4), "has format version 4.*reads 2 to 3: .*release"),
+    "an earlier version": (index(version=1), "has format version 1.*reads 2 to 3: .*release"),
+    "version as text": (index(version="2"), "has format version '2', .*reads 2"),
+    "version as a float": (index(version=2.0), r"has format version 2\.0, .*reads 2"),
+    "version as a boolean": (index(version=True), "has format version True, .*reads 2"),
+    "no version": (without("version"), "has format version None, .*reads 2"),
+    "long version": (index(version="v" * 10**6), r"has format version 'vvvv.*\.\.\.v+', .*reads 2"),
     "no tables": (without("tables"), "model.json names no tables"),
     "list of tables": (index(tables=["users"]), "model.json names no tables"),
     "empty tables": (index(tables={}), "is incomplete or damaged: it has no table of users"),
@@ -485,18 +506,21 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "scale upside down": (index(scale=[5, 1]), r"scale is \(5\.0, 1\.0\): give two finite"),
     "scale of three": (index(scale=[1, 2, 3]), r"its scale is \[1, 2, 3\]: expected a list of 2"),
     "scale of text": (index(scale=["1", "5"]), r"its scale\[0\] is '1': expected a finite number"),
-    "huge scale": (index(scale=[0, 1e300]), "its scale, its mean or its shift is beyond any 32-"),
-    "huge mean": (index(mean=-1e39), "its scale, its mean or its shift is beyond any 32-bit float"),
+    "huge scale": (index(scale=[0, 1e300]), "its shift exceeds .*32-"),
+    "huge mean": (index(mean=-1e39), "its shift exceeds .*32-bit"),
     "huge shift": (
         index(shift=1e39),
-        "its scale, its mean or its shift is beyond any 32-bit float",
+        "its shift exceeds .*32-bit",
     ),
-    "method with markup": (index(method="[red]\x1b[0m"), r"its method is '\[red\]\\x1b.*no name"),
-    "no method": (index(method=""), "its method is '': that is no name"),
+    "method with markup": (
+        index(method="[red]\x1b[0m"),
+        r"its method is '\[red\]\\x1b.*expected a name",
+    ),
+    "no method": (index(method=""), "its method is '': expected a name"),
     "held beyond": (index(held={"users": [3], "items": []}), r"holds coordinates \(3,\) of 3"),
     "held below": (
         index(held={"users": [], "items": [-1]}),
-        r"its held\.items\[0\] is -1: expected a whole number of 0 or more",
+        r"held\.items\[0\] is -1: expected .* 0 or more",
     ),
     "held twice": (index(held={"users": [1, 1], "items": []}), r"holds coordinates \(1, 1\) of 3"),
     "held as booleans": (index(held={"users": [True], "items": []}), r"its held\.users\[0\] is Tr"),
@@ -513,7 +537,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     # phases and history
     "eternal phase": (
         phase(steps=10**12),
-        "a phase has 1,000,000,000,000 steps, more than 1,000,0",
+        "has 1,000,000,000,000 steps, more than",
     ),
     "phase before it began": (
         phase(steps=-1),
@@ -523,12 +547,12 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "steps beyond 64 bits": (phase(steps=2**63), r"its phases\[0\]\.steps is 9223372036854775808"),
     "unknown in a phase": (
         phase(code="import os"),
-        r"it has 'code' in 'phases\[0\]\.': that is unk",
+        r"it has 'code' in 'phases\[0\]\.': that name is unk",
     ),
     "absurd tolerance": (phase(tolerance=2), r"tolerance is 2\.0: it must be at least 0 and below"),
     "no phase": (index(phases=[{}]), r"it lacks 'phases\[0\]\.objective'"),
     "unknown in an objective": (objective(l3=1), r"it has 'l3' in 'phases\[0\]\.objective\.'"),
-    "negative penalty": (objective(l1=-1), r"l1 is -1\.0: it must be a number from 0"),
+    "negative penalty": (objective(l1=-1), r"l1 is -1\.0: .* from 0"),
     "penalty as text": (
         objective(l1="1"),
         r"its phases\[0\]\.objective\.l1 is '1': expected a fin",
@@ -536,7 +560,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "penalty as a boolean": (objective(l2=True), r"its phases\[0\]\.objective\.l2 is True"),
     "unknown prior": (
         objective(prior="os.system"),
-        r"objective\.prior is 'os\.system': expected a finite number or 'dynamic' or null",
+        r"objective\.prior is 'os\.system': expected",
     ),
     "heavy prior": (objective(weight=9), r"weight is 9\.0: it must be a number from 0 to 1"),
     "history of numbers": (index(history=[1, 2]), r"its history\[0\] is 1: expected an object"),
@@ -556,7 +580,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     ),
     # names of files
     **{
-        f"name {name!r}": (entry("users", file=name), "as its users: no such file is ours")
+        f"name {name!r}": (entry("users", file=name), "as its users: the name")
         for name in [
             "../../../etc/passwd",
             "/etc/passwd",
@@ -572,56 +596,59 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
             ["users"],
         ]
     },
-    "path in a sum": (entry("users", sha256="../" * 22), "no such file is ours"),
+    "path in a sum": (entry("users", sha256="../" * 22), "the name is not valid"),
     "path in a sum and in a name": (
         entry("users", sha256="/../../../etc/x/" * 4, file="users-/../../../etc/x/.parquet"),
-        r"names 'users-/\.\..*' as its users: no such file is ours",
+        r"names 'users-/\.\..*' as its users: the name",
     ),
-    "sum in capitals": (entry("users", sha256="A" * 64), "no such file is ours"),
-    "short sum": (entry("users", sha256="abc"), "no such file is ours"),
-    "no sum": (entry("users", sha256=None), "no such file is ours"),
-    "table that is none": (index(tables={"users": "x"}), "names None as its users: no such file"),
-    "exchanged": (exchanged, r"names 'items-.*' as its users: no such file is ours"),
+    "sum in capitals": (entry("users", sha256="A" * 64), "the name is not valid"),
+    "short sum": (entry("users", sha256="abc"), "the name is not valid"),
+    "no sum": (entry("users", sha256=None), "the name is not valid"),
+    "table that is none": (index(tables={"users": "x"}), "names None as its users: the name"),
+    "exchanged": (exchanged, r"names 'items-.*' as its users: the name"),
     # tables as bytes
     "changed table": (
         lambda folder: table_of(folder, "users").write_bytes(b"PAR1" * 99),
-        "is damaged: its sum is not the one in model.json",
+        "is damaged: .*not the one in model.json",
     ),
-    "zeros at the end": (sparse("users", 2**20), "is damaged: its sum is not the one"),
+    "zeros at the end": (sparse("users", 2**20), "is damaged: .*SHA-256"),
     "empty table": (
         content("users", lambda _: b""),
-        "as a table: it does not end as Parquet files",
+        "as a table: it does not end like",
     ),
-    "eight bytes": (content("users", lambda _: b"\0\0\0\0PAR1"), "does not end as Parquet files"),
-    "only a footer": (content("users", lambda _: b"PAR1\0\0\0\0PAR1"), "in an unusual way"),
-    "cut table": (content("users", lambda whole: whole[:-9]), "does not end as Parquet files do"),
+    "eight bytes": (content("users", lambda _: b"\0\0\0\0PAR1"), "does not end like a Parquet"),
+    "only a footer": (content("users", lambda _: b"PAR1\0\0\0\0PAR1"), "invalid or unusual"),
+    "cut table": (content("users", lambda whole: whole[:-9]), "does not end like a Parquet"),
     "cut in the middle": (
         content("ratings", lambda w: w[:200] + w[400:]),
         "cannot be read as a tab",
     ),
     "no beginning": (content("items", lambda w: w[200:]), "cannot be read as a table"),
-    "encrypted": (content("items", lambda w: w[:-4] + b"PARE"), "does not end as Parquet files do"),
+    "encrypted": (content("items", lambda w: w[:-4] + b"PARE"), "does not end like a Parquet"),
     "huge footer": (
         content("items", lambda w: w[:-8] + b"\xff\xff\xff\x7fPAR1"),
-        "does not end as Parquet files do",
+        "does not end like a Parquet",
     ),
     "long footer": (
         content("items", lambda w: bytes(2**21) + (2**21 - 99).to_bytes(4, "little") + b"PAR1"),
-        "does not end as Parquet files do",
+        "does not end like a Parquet",
     ),
-    "csv": (content("users", lambda _: b"id,mean,count,vector\n"), "does not end as Parquet files"),
-    "pickle": (content("users", lambda _: pickle.dumps(print)), "does not end as Parquet files do"),
-    "structs in structs": (content("users", footer(b"\x1c" * 9999)), "itself in an unusual way"),
+    "csv": (content("users", lambda _: b"id,mean,count,vector\n"), "does not end like a Parquet"),
+    "pickle": (content("users", lambda _: pickle.dumps(print)), "does not end like a Parquet"),
+    "structs in structs": (
+        content("users", footer(b"\x1c" * 9999)),
+        "metadata is invalid or unusual",
+    ),
     "lists in lists": (
         content("users", footer(b"\x19" * 9999)),
-        "describes itself in an unusual way",
+        "metadata is invalid or unusual",
     ),
     "endless list": (
         content("users", footer(b"\x19\xf3\xff\xff\xff\xff\xff\xff\x7f\0")),
-        "describes itself in an unusual way",
+        "metadata is invalid or unusual",
     ),
-    "schema of numbers": (content("users", footer(b"\x29\x15\x02\0")), "in an unusual way"),
-    "endless number": (content("users", footer(b"\x15" + b"\xff" * 10**6)), "in an unusual way"),
+    "schema of numbers": (content("users", footer(b"\x29\x15\x02\0")), "invalid or unusual"),
+    "endless number": (content("users", footer(b"\x15" + b"\xff" * 10**6)), "invalid or unusual"),
     # tables that run code or take gigabytes
     "pickling type": (
         table("users", py_extension()),
@@ -634,21 +661,21 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     **{
         f"{codec} bomb": (
             content("users", lambda _, codec=codec: zeros(10**7, compression=codec)),
-            r"it would take \d{2},\d{3},\d{3} bytes of memory, its file has",
+            r"it would take \d{2},\d{3},\d{3} bytes of memory, .* file has",
         )
         for codec in ("gzip", "zstd")
     },
     "many equal rows": (
         content("users", lambda _: constant(10**7)),
-        r"it would take 6\d,\d{3},\d{3} bytes of memory, its file has \d{1,2},?\d{0,3}$",
+        r"it would take 6\d,\d{3},\d{3} bytes of memory, .* file has \d{1,2},?\d{0,3}$",
     ),
     "rows that are not there": (
         content("users", lambda _: lying(constant(12345), 12345, 10**12, 0, -1)),
-        r"it would take 8,000,000,\d{3},\d{3} bytes of memory, its file has \d{3}$",
+        r"it would take 8,000,000,\d{3},\d{3} bytes of memory, .* file has \d{3}$",
     ),
     "list that is longer": (
         content("users", lambda _: one_long_list()),
-        "its pages hold more or less than it says",
+        "pages hold more or less than",
     ),
     "text that is read often": (
         content("users", lambda _: overlapping()),
@@ -661,27 +688,27 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
             use_dictionary=False,
             column_encoding={"id": "DELTA_BYTE_ARRAY"},
         ),
-        r"it would take \d{2,3},\d{3},\d{3} bytes of memory, its file has",
+        r"it would take \d{2,3},\d{3},\d{3} bytes of memory, .* file has",
     ),
     "row groups behind a count that begins again": (
         content("users", lambda _: hidden(constant(10**7))),
-        "describes itself in an unusual way",
+        "metadata is invalid or unusual",
     ),
     "numbers of more bits than their type": (
         content("users", lambda _: lying(constant(12345), 12345, 2**64 + 12345)),
-        "describes itself in an unusual way",
+        "metadata is invalid or unusual",
     ),
     "a page for every row": (
         content("users", lambda _: tiny_pages(100_001)),
-        "it has more pages than a file of its size should have",
+        "too many pages",
     ),
     "text of a type of its own": (
         content("users", lambda _: json_text()),
-        "a column is of type 'extension<arrow.json>', which none of ours is",
+        "unexpected type 'extension<arrow.json>'",
     ),
     "many columns": (
         table("users", pa.table({f"c{n}": [1] for n in range(99)})),
-        "it has more columns than any of ours",
+        "too many columns",
     ),
     "column before the beginning": (
         content("users", lambda _: too_long(-1)),
@@ -700,12 +727,12 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     ),
     "nested ids": (
         ids(*[{"x": n} for n in range(4)]),
-        "a column is of type 'struct<x: int64>', which none of ours",
+        "unexpected type 'struct<x: int64>'",
     ),
     "list ids": (ids([1], [2], [3], [4]), "the user ids are of type list<element: int64>: convert"),
     "text in lists": (
         ids(["a"], ["b"], ["c"], ["d"]),
-        "is of type 'list<element.*>', which none",
+        "unexpected type 'list<element",
     ),
     "endless id": (ids("a", "b", "c" * 10**6, "c" * 10**6), "in row 3, 'ccc.*ccc$"),
     "nan id": (ids(1.0, 2.0, 3.0, float("nan")), "the user id in row 3 is nan"),
@@ -736,7 +763,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     ),
     "lists of any length": (
         columns("users", vector=pa.array([[1.0]] * 4, pa.list_(pa.float32()))),
-        "its user vectors are of type 'list<element: float>': expected lists of floats",
+        "user vectors are of type 'list<element: float>'",
     ),
     "no list": (
         columns("users", vector=FLAT[:4]),
@@ -765,7 +792,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     ),
     "another rank": (
         columns("users", vector=vectors([1] * 8, pa.float32(), 2)),
-        "its user vectors have length 2 and its item vectors 3: they must be of one rank",
+        "its user vectors have length 2 and its item vectors 3",
     ),
     "vectors of nothing": (
         lambda folder: [
@@ -792,13 +819,13 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     ),
     "no mean": (
         columns("users", mean=pa.array([1.0, 2.0, 3.0, None])),
-        "one user has ratings but no finite mean of them",
+        "one user has ratings but no finite mean",
     ),
     "infinite mean": (
         columns("items", mean=[1.0, np.inf, 3.0, 4.0]),
         "one item has ratings but no fin",
     ),
-    "mean of nothing": (columns("items", count=[0, 1, 2, 3]), "one item has a mean of no ratings"),
+    "mean of nothing": (columns("items", count=[0, 1, 2, 3]), "one item has a mean but no ratings"),
     "negative count": (
         columns("users", count=[-1, 1, 1, 1]),
         "one user has a negative number of rati",
@@ -809,11 +836,11 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
         "'count' is of type 'double': expected int",
     ),
     # ratings
-    "swapped": (swapped, "the user in row 0 is not a known"),
-    "another model's items": (from_another_model, "the item in row 0 is not a known"),
+    "swapped": (swapped, "user in row 0 .*not"),
+    "another model's items": (from_another_model, "item in row 0 .*not"),
     "unknown user": (
         columns("ratings", user=["zoe"] * 8),
-        "the user in row 0 is not a known",
+        "user in row 0 .*not",
     ),
     "users of another type": (columns("ratings", user=range(8)), "the user ids are strings, but 0"),
     "null user": (columns("ratings", user=["ann"] * 7 + [None]), "the user id in row 7 is missing"),
@@ -849,7 +876,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
 }
 
 
-NO_MULTIPLE = "its rank 6 is no multiple of {} members"
+NO_MULTIPLE = "its rank 6 is not a multiple of {} members"
 HOSTILE_AVERAGE: dict[str, tuple[Spoil, str]] = {
     # members: each has the coordinates taste, the user's offset, the item's offset
     "members that do not divide": (index(members=4), NO_MULTIPLE.format(4)),
@@ -873,9 +900,9 @@ HOSTILE_AVERAGE: dict[str, tuple[Spoil, str]] = {
     # the ranking, of two members of rank 3
     "ranking members that do not divide": (
         ranking(members=4),
-        "its rank 6 is no multiple of 4 members",
+        "its rank 6 is not a multiple of 4 members",
     ),
-    "ranking of no members": (ranking(members=0), "its rank 6 is no multiple of 0 members"),
+    "ranking of no members": (ranking(members=0), "its rank 6 is not a multiple of 0 members"),
     "ranking members that hold others": (
         ranking(held={"users": [1], "items": []}),
         r"its members hold different coordinates: \(1,\)",
@@ -886,7 +913,7 @@ HOSTILE_AVERAGE: dict[str, tuple[Spoil, str]] = {
     ),
     "eternal ranking": (
         ranking_phase(steps=10**12),
-        "a phase has 1,000,000,000,000 steps, more than 1,000,0",
+        "has 1,000,000,000,000 steps, more than",
     ),
     "ranking before it began": (
         ranking_phase(steps=-1),
@@ -895,8 +922,11 @@ HOSTILE_AVERAGE: dict[str, tuple[Spoil, str]] = {
     "ranking without phases": (ranking(phases=[]), "its ranking has no phases"),
     "ranking of no phase": (ranking(phases=[{}]), r"it lacks 'ranking\.phases\[0\]\.objective'"),
     "absurd ranking tolerance": (ranking_phase(tolerance=2), r"tolerance is 2\.0: it must be at"),
-    "huge ranking shift": (ranking(shift=1e39), "its scale, its mean or its shift is beyond any"),
-    "unknown in a ranking": (ranking(code="import os"), "it has 'code' in 'ranking.': that is unk"),
+    "huge ranking shift": (ranking(shift=1e39), "its shift exceeds"),
+    "unknown in a ranking": (
+        ranking(code="import os"),
+        "it has 'code' in 'ranking.': that name is unk",
+    ),
     "no ranking vectors": (columns("users", ranking=None), "a table has 0 columns 'ranking'"),
     "no ranking vectors of items": (
         columns("items", ranking=None),
@@ -904,7 +934,7 @@ HOSTILE_AVERAGE: dict[str, tuple[Spoil, str]] = {
     ),
     "ranking of another rank": (
         columns("users", ranking=vectors([1] * 32, pa.float32(), 8)),
-        "its user vectors have length 8 and its item vectors 6: they must be of one rank",
+        "its user vectors have length 8 and its item vectors 6",
     ),
     "nan in the ranking": (
         columns("items", ranking=vectors([np.nan] + [1] * 23, pa.float32(), 6)),
@@ -932,15 +962,15 @@ HOSTILE_AVERAGE: dict[str, tuple[Spoil, str]] = {
     "no noise of items": (columns("items", noise=None), "a table has 0 columns 'noise'"),
     "nan noise": (
         columns("users", noise=[0.0, np.nan, 0.0, 0.0]),
-        "one share of the noise is not finite",
+        "noise is not finite",
     ),
     "infinite noise": (
         columns("items", noise=[0.0, 0.0, 0.0, -np.inf]),
-        "one share of the noise is not finite",
+        "noise is not finite",
     ),
     "missing noise": (
         columns("users", noise=pa.array([0.0, None, 0.0, 0.0])),
-        "one share of the noise is not finite",
+        "noise is not finite",
     ),
     "noise in 32 bits": (columns("users", noise=FLAT[:4]), "'noise' is of type 'float': expected"),
     "noise as text": (columns("users", noise=["1"] * 4), "'noise' is of type 'dictionary"),
@@ -1050,7 +1080,7 @@ def test_what_a_later_release_adds_is_left_alone(folder: Path) -> None:
 def test_a_model_without_its_ratings_is_none_the_less_checked(whole: Path, tmp_path: Path) -> None:
     tm.load(whole).save(tmp_path / "m", ratings=False)
     index(scale=[5, 1])(tmp_path / "m")
-    refused(tmp_path / "m", r"its scale is \(5\.0, 1\.0\): the lower end must come first")
+    refused(tmp_path / "m", r"its scale is \(5\.0, 1\.0\)")
     index(scale=[1, 5])(tmp_path / "m")
     columns("users", vector=vectors([np.nan] * 12, pa.float32()))(tmp_path / "m")
     refused(tmp_path / "m", "one vector has entries that are not finite")
@@ -1060,7 +1090,7 @@ def test_no_memory_is_taken_for_what_is_not_there(folder: Path) -> None:
     """Read as it is, this file of 500 bytes takes 150 megabytes."""
     put(folder, "users", one_long_list())
     before = pa.default_memory_pool().max_memory()
-    refused(folder, "its pages hold more or less than it says")
+    refused(folder, "pages hold more or less than")
     assert pa.default_memory_pool().max_memory() - before < 2**20
 
 
@@ -1125,7 +1155,7 @@ def test_what_may_not_be_read_is_refused(name: str, folder: Path) -> None:
 @pytest.mark.parametrize("path", ["a\0b", "x" * 300])
 def test_a_path_that_cannot_be_is_refused(path: str) -> None:
     refused(Path(path), "cannot be read: (embedded null|File name too long)")
-    with pytest.raises(ModelFileError, match=r"cannot be written \(.*\): see to that or save to"):
+    with pytest.raises(ModelFileError, match=r"cannot be written \(.*\).*: .*another folder"):
         tm.PSVD(1).fit(RATINGS).save(path)
 
 

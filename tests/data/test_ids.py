@@ -178,12 +178,12 @@ NESTED: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("case", NESTED)
 def test_types_without_an_order_are_refused_by_name(case: str) -> None:
     column, named = NESTED[case]
-    with pytest.raises(IdError, match=f"the user ids are of type .*{named}.*: convert them to"):
+    with pytest.raises(IdError, match=rf"the user ids are of type .*{named}.*: convert them to"):
         encode(column, "user")
 
 
 BAD: dict[str, tuple[Any, str]] = {
-    "null": ([1, None], "the item id in row 1 is missing: every rating needs its item"),
+    "null": ([1, None], "item id in row 1 is missing"),
     "only nulls": ([None, None], "the item id in row 0 is missing"),
     "nan": (np.array([1, np.nan, 2]), "the item id in row 1 is nan"),
     "infinite": (np.array([0.5, 1.5, -np.inf]), "the item id in row 2 is -inf"),
@@ -196,7 +196,7 @@ BAD: dict[str, tuple[Any, str]] = {
         "the item id in row 1 is missing",
     ),
     "null in a later chunk": (pa.chunked_array([["a"], ["b", None]]), "in row 2 is missing"),
-    "number and text": ([1, "a"], r"mix numbers and strings \(row 1: 'a'\): convert them all"),
+    "number and text": ([1, "a"], r"mix numbers and strings \(row 1: 'a'\): convert"),
     "text and number": (["a", 5], r"mix strings and numbers \(row 1: 5\)"),
     "after a null": ([None, np.nan, "a", 5], r"mix strings and numbers \(row 3: 5\)"),
     "NumPy numbers": ([np.int64(1), 2, "a"], r"mix numbers and strings \(row 2: 'a'\)"),
@@ -207,7 +207,7 @@ BAD: dict[str, tuple[Any, str]] = {
         [dt.date(2020, 1, 1), dt.datetime(2020, 1, 1)],
         r"mix dates and datetimes \(row 1",
     ),
-    "beyond 64 bits": ([2**64], "the item ids cannot be read .*: convert them to integers or text"),
+    "beyond 64 bits": ([2**64], "item ids cannot be read .*: convert"),
     "large and negative": ([2**63, -1], "the item ids cannot be read"),
     "objects": ([object()], "the item ids cannot be read"),
     "lone surrogate": (["\ud800"], "the item ids cannot be read"),
@@ -230,8 +230,8 @@ def test_bad_ids_are_refused_with_their_row(case: str) -> None:
 @pytest.mark.parametrize(
     ("known", "asked", "message"),
     [
-        ([1, 2], "1", "the user ids are numbers, but '1' was asked for: pass ids such as 1"),
-        (["1"], 1, "the user ids are strings, but 1 was asked for: pass ids such as '1'"),
+        ([1, 2], "1", "user ids are numbers, but '1' .*such as 1"),
+        (["1"], 1, "user ids are strings, but 1 .*such as '1'"),
         ([1], True, "the user ids are numbers, but True was asked for"),
         ([dt.date(2020, 1, 1)], dt.datetime(2020, 1, 1), "the user ids are dates, but"),
         (
@@ -239,8 +239,8 @@ def test_bad_ids_are_refused_with_their_row(case: str) -> None:
             dt.datetime(2020, 1, 1),
             "the user ids are datetimes with a time zone, but",
         ),
-        ([5, 6], 7, "user 7 is not in the ratings: 2 users are known, such as 5"),
-        (["ann"], "bob", "user 'bob' is not in the ratings: 1 users are known, such as 'ann'"),
+        ([5, 6], 7, "user 7 is not .* 2 users .*such as 5"),
+        (["ann"], "bob", "user 'bob' is not .*such as 'ann'"),
         (["ann"], None, "the user id in row 0 is missing"),
     ],
 )
@@ -252,7 +252,7 @@ def test_asking_for_what_is_not_there_says_what_is(known: Any, asked: Any, messa
 
 @pytest.mark.parametrize(("column", "row"), [(["b", "a"], 0), (["a", "b", "b"], 2), ([1, 3, 2], 1)])
 def test_known_ids_must_be_distinct_and_ascending(column: list[Any], row: int) -> None:
-    with pytest.raises(IdError, match=f"the user id in row {row}, .*, is out of order"):
+    with pytest.raises(IdError, match=rf"the user id in row {row}, .*, is out of order"):
         Ids.known(column, "user")
 
 

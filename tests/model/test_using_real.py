@@ -1,21 +1,15 @@
 """Using models of MovieLens 1M: explanations, newcomers, recommendations."""
 
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tastemix as tm
-from tastemix.data.splits import Split
 from tastemix.engine import CpuEngine
 from tastemix.model import fold_in
 from tastemix.model.factors import Head
-
-
-@cache
-def ml_1m(data: Path) -> Split:
-    return tm.holdout(tm.read(data / "ml-1m.parquet", scale=(1, 5)))
+from tests.real import fitted, ml_1m
 
 
 def rmse(predicted: np.ndarray, truth: np.ndarray) -> float:
@@ -23,7 +17,7 @@ def rmse(predicted: np.ndarray, truth: np.ndarray) -> float:
 
 
 def test_a_thousand_explanations_add_up(data: Path) -> None:
-    model = tm.MIXD(10).fit(ml_1m(data).train)
+    model = fitted(tm.MIXD(10), data)
     rng = np.random.default_rng(0)
     users = model.users.ids.take(rng.integers(0, 6040, 1_000).astype(np.int32)).to_pylist()
     items = model.items.ids.take(rng.integers(0, 3706, 1_000).astype(np.int32)).to_pylist()
@@ -38,7 +32,7 @@ def test_a_thousand_explanations_add_up(data: Path) -> None:
 @pytest.mark.parametrize("method", [tm.PR(15), tm.RNMF(6), tm.MIXR(8, steps=50)])
 def test_trained_users_fold_in_where_training_left_them(method, data: Path) -> None:
     train = ml_1m(data).train
-    factors = method.fit(train).factors
+    factors = fitted(method, data).factors
     phases = method.recipe(train.scale).phases
     rows = fold_in.rows(train.by_user, factors, "users", phases, CpuEngine())
     length = np.linalg.norm(factors.users, axis=1)
@@ -49,7 +43,7 @@ def test_trained_users_fold_in_where_training_left_them(method, data: Path) -> N
 @pytest.mark.parametrize("method", [tm.PRD(15), tm.MIXD(10)])
 def test_a_dynamic_prior_folds_in_as_well_as_it_trains(method, data: Path) -> None:
     train, test = ml_1m(data)
-    factors, half = method.fit(train).factors, test.by_user
+    factors, half = fitted(method, data).factors, test.by_user
     phases = method.recipe(train.scale).phases
     rows = fold_in.rows(train.by_user, factors, "users", phases, CpuEngine())
     folded = tm.Factors(rows, factors.items)
@@ -83,7 +77,7 @@ def test_strangers_with_five_ratings_are_predicted_better_than_by_item_means(dat
 
 def test_recommendations_for_everyone_leave_out_what_was_rated(data: Path) -> None:
     train = ml_1m(data).train
-    model = tm.MIXD(10).fit(train)
+    model = fitted(tm.MIXD(10), data)
     table = model.recommend(train.users.values, 10)
     assert len(table) == 60_400
     rated = set(zip(*(train.to_table()[c].to_pylist() for c in ("user", "item")), strict=True))

@@ -29,7 +29,7 @@ import pytest
 import tastemix as tm
 from tastemix.errors import ModelFileError
 from tastemix.persistence import folder, format, parquet
-from tests.test_ids import PYTHON_IDS
+from tests.data.test_ids import PYTHON_IDS
 
 RATINGS = tm.Ratings.from_arrays(
     ["ann", "ann", "ann", "bob", "bob", "cy", "cy", "dee"],
@@ -221,9 +221,11 @@ def test_a_link_to_a_folder_is_followed(tmp_path: Path) -> None:
 
 def test_a_file_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "m").write_text("precious")
-    with pytest.raises(ModelFileError, match="m is a file: give the path of a new folder or of an"):
+    with pytest.raises(ModelFileError, match=r"m is a file: .*new folder"):
         OLDER.save(tmp_path / "m")
-    with pytest.raises(ModelFileError, match=r"x cannot be written \(Not a directory\): see to"):
+    with pytest.raises(
+        ModelFileError, match=r"x cannot be written \(Not a directory\).* another folder"
+    ):
         OLDER.save(tmp_path / "m" / "x")
     assert (tmp_path / "m").read_text() == "precious"
 
@@ -231,7 +233,7 @@ def test_a_file_is_not_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["{}", '{"format": "keras"}', "", "[" * 10**6])
 def test_a_model_of_something_else_is_not_replaced(content: str, tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text(content)
-    with pytest.raises(ModelFileError, match="holds other files: give the path of a new folder"):
+    with pytest.raises(ModelFileError, match=r"other files: .*new folder"):
         OLDER.save(tmp_path)
     assert (tmp_path / "model.json").read_text() == content
     assert len(list(tmp_path.iterdir())) == 1
@@ -321,7 +323,7 @@ UNFIT: dict[str, tuple[tm.Model, str]] = {
     ),
     "eternal": (
         model_with(phases=(tm.Phase(tm.Objective(), 10**7),)),
-        "this model cannot be saved: a phase has 10,000,000 steps, more than 1,000,000",
+        "cannot be saved: .*10,000,000 steps",
     ),
     "history": (
         model_with(history=(dataclasses.replace(NEWER.history[0], objective=np.inf),)),
@@ -329,35 +331,35 @@ UNFIT: dict[str, tuple[tm.Model, str]] = {
     ),
     "members": (
         model_with(scores=dataclasses.replace(NEWER.factors, members=2)),
-        "this model cannot be saved: its rank 3 is no multiple of 2 members",
+        "cannot be saved: its rank 3 .* 2 members",
     ),
     "nan in the ranking": (
         ranking_with(factors=factors_with(np.nan, AVERAGE.ranking.factors)),
-        "this model cannot be saved: one vector has entries that are not finite",
+        "cannot be saved: .*vector .*not finite",
     ),
     "eternal ranking": (
         ranking_with(phases=(tm.Phase(tm.Objective(), 10**7),)),
-        "this model cannot be saved: a phase has 10,000,000 steps, more than 1,000,000",
+        "cannot be saved: .*10,000,000 steps",
     ),
     "ranking from nowhere": (
         ranking_with(phases=()),
-        "this model cannot be saved: its ranking has no phases",
+        "cannot be saved: its ranking has no phases",
     ),
     "nan in the noise": (
         noise_with(items=np.array([0, np.nan, 0, 0])),
-        "this model cannot be saved: one share of the noise is not finite",
+        "cannot be saved: .*noise is not finite",
     ),
     "short noise": (
         noise_with(coefficients=(1.0,)),
-        "this model cannot be saved: its noise has 1 coefficients: expected 7",
+        "cannot be saved: its noise has 1 coeff.*expected 7",
     ),
     "nan noise": (
         noise_with(coefficients=(np.nan,) * 7),
         "cannot be described in JSON: Out of range float",
     ),
     "mean": (model_with(mean=np.nan), "cannot be described in JSON: Out of range float"),
-    "object": (model_with(parameters={"x": object()}), "in JSON: it holds a object"),
-    "long": (model_with(parameters={"x": "y" * 2**24}), r"takes 16,\d{3},\d{3} bytes to describe"),
+    "object": (model_with(parameters={"x": object()}), "in JSON: .* object"),
+    "long": (model_with(parameters={"x": "y" * 2**24}), r"16,\d{3},\d{3} bytes, more than"),
 }
 
 
@@ -494,7 +496,7 @@ def test_a_save_of_which_any_call_fails_leaves_the_older_model_or_the_newer(
                 NEWER.save(tmp_path)
             except ModelFileError as refusal:
                 sentence = str(refusal)
-                assert "(No space left on device): see to that or save to another" in sentence
+                assert "(No space left on device)" in sentence
             except Interrupted:
                 pass
         is_whole(tmp_path)
@@ -508,7 +510,9 @@ def test_a_full_disk_is_told_in_a_sentence_and_leaves_the_older_model(tmp_path: 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (700, limits[1]))  # no file may grow beyond
     try:
-        with pytest.raises(ModelFileError, match=r"cannot be written \(File too large\): see to"):
+        with pytest.raises(
+            ModelFileError, match=r"cannot be written \(File too large\).* another folder"
+        ):
             NEWER.save(tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -520,7 +524,7 @@ SAVER = """
 import os, sys
 from pathlib import Path
 import tastemix as tm
-from tests.test_saving import NEWER, OLDER, at_line
+from tests.persistence.test_saving import NEWER, OLDER, at_line
 models = {"PR": [OLDER], "RNMF": [NEWER], "both": [NEWER, OLDER]}
 print("ready", flush=True)
 for line in sys.stdin:
@@ -547,7 +551,7 @@ class Saver:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            cwd=Path(__file__).parent.parent,
+            cwd=Path(__file__).parents[2],
         )
         assert self._said() == "ready"
 

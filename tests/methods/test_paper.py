@@ -11,6 +11,7 @@ import tastemix as tm
 from tastemix.data.splits import Split
 from tastemix.engine import CpuEngine, RandomStart
 from tastemix.engine.objective import Objective
+from tests.real import fitted, ml_1m
 
 # method, and (RMSE, MAE) as printed; raw predictions, ratings split 80/20, seed 0
 ML_1M = {
@@ -38,11 +39,6 @@ JESTER = {
 
 
 @cache
-def ml_1m(data: Path) -> Split:
-    return tm.holdout(tm.read(data / "ml-1m.parquet", scale=(1, 5)))
-
-
-@cache
 def jester(data: Path) -> Split:
     """As stars: rint((r + 10) / 5 + 1)."""
     raw = tm.read(data / "jester.parquet", scale=(-10, 10)).to_table()
@@ -59,9 +55,8 @@ def errors(model: tm.Model, test: tm.Ratings) -> tuple[float, float]:
 
 @pytest.mark.parametrize("name", ML_1M)
 def test_ml_1m(name: str, data: Path) -> None:
-    train, test = ml_1m(data)
     method, rmse, mae = ML_1M[name]
-    assert errors(method.fit(train), test) == pytest.approx((rmse, mae), abs=0.012)
+    assert errors(fitted(method, data), ml_1m(data).test) == pytest.approx((rmse, mae), abs=0.012)
 
 
 @pytest.mark.parametrize("name", JESTER)
@@ -92,7 +87,7 @@ def test_the_largest_prediction_explodes_for_nmf_alone(data: Path) -> None:
     stay below 10 from step 5 on.
     """
     train = ml_1m(data).train
-    nmf, rnmf = (method.fit(train).factors.largest() for method in (tm.NMF(6), tm.RNMF(6)))
+    nmf, rnmf = (fitted(method, data).factors.largest() for method in (tm.NMF(6), tm.RNMF(6)))
     assert nmf > 20 * rnmf
 
     for method in (tm.PR(6), tm.PRD(6), tm.MIXD(6)):

@@ -221,7 +221,7 @@ def test_a_saved_model_predicts_the_same(model: tm.Model, tmp_path, with_ratings
         assert again.ratings.fingerprint == RATINGS.fingerprint
     else:
         assert again.ratings is None
-        with pytest.raises(ParameterError, match="came without its ratings"):
+        with pytest.raises(ParameterError, match="without its ratings"):
             again.save(tmp_path / "n.tastemix")
 
 
@@ -248,16 +248,19 @@ def test_a_damaged_table_is_refused(model: tm.Model, tmp_path) -> None:
     content = bytearray(victim.read_bytes())
     content[len(content) // 2] ^= 1
     victim.write_bytes(content)
-    with pytest.raises(ModelFileError, match="is damaged: its sum is not the one in"):
+    with pytest.raises(ModelFileError, match=r"is damaged: .*SHA-256"):
         tm.load(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 99}, "has format version 99, this release reads 2"),
+        ({"version": 99}, "has format version 99, .*reads 2"),
         ({"format": "zip"}, "does not describe a tastemix model"),
-        ({"tables": {"users": {"file": "../../etc/passwd", "sha256": ""}}}, "no such file is ours"),
+        (
+            {"tables": {"users": {"file": "../../etc/passwd", "sha256": ""}}},
+            "the name is not valid",
+        ),
         ({"scale": None}, "is incomplete or damaged"),
         ({"mean": "NaN"}, "its mean is 'NaN': expected a finite number"),
     ],
@@ -272,13 +275,13 @@ def test_a_changed_index_is_refused(model: tm.Model, tmp_path, change: dict, mes
 
 def test_a_folder_with_other_files_is_left_alone(model: tm.Model, tmp_path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(ModelFileError, match="holds other files"):
+    with pytest.raises(ModelFileError, match="other files"):
         model.save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_what_is_no_model_is_named(tmp_path) -> None:
-    with pytest.raises(ModelFileError, match=r"is no saved model: it has no model.json"):
+    with pytest.raises(ModelFileError, match=r"not a saved model: .*no model.json"):
         tm.load(tmp_path / "nowhere")
 
 

@@ -117,8 +117,8 @@ def test_any_engine_runs_any_method() -> None:
     ("start", "message"),
     [
         (Pair(np.ones((60, 3)), np.ones((40, 4))), r"start.users has shape \(60, 3\)"),
-        (Pair(np.ones((60, 4)), -np.ones((40, 4))), "start.items has entries that are negative"),
-        (Pair(np.full((60, 4), np.nan), np.ones((40, 4))), "start.users has entries"),
+        (Pair(np.ones((60, 4)), -np.ones((40, 4))), "start.items has negative"),
+        (Pair(np.full((60, 4), np.nan), np.ones((40, 4))), "start.users has .*non-finite"),
     ],
 )
 def test_a_wrong_start_is_refused(start: Pair, message: str) -> None:
@@ -142,15 +142,15 @@ def test_a_wrong_start_is_refused(start: Pair, message: str) -> None:
         ),
         (
             lambda: tm.NMF(2, steps=-1).fit(RATINGS),
-            "steps is -1: it must be a whole number of 0 or more",
+            "steps is -1: .* 0 or more",
         ),
         (
             lambda: tm.MIXD(2, prior_steps=9, steps=5).fit(RATINGS),
-            "prior_steps is 9: it must be a whole number from 0 to 5",
+            "prior_steps is 9: .*from 0 to 5",
         ),
         (
             lambda: tm.MIXR(2, prior_steps=9, steps=5).fit(RATINGS),
-            "prior_steps is 9: it must be a whole number from 0 to 5",
+            "prior_steps is 9: .*from 0 to 5",
         ),
         (lambda: tm.NMF(2, steps=2.5).fit(RATINGS), "steps is 2.5: it must be a whole number"),
         (
@@ -167,7 +167,7 @@ def test_a_wrong_start_is_refused(start: Pair, message: str) -> None:
         (lambda: tm.holdout(RATINGS, seed=-1), "seed is -1"),
         (
             lambda: tm.NMF(2).fit(RATINGS, held_out=random_ratings(61, 40, 0.3)),
-            "held_out knows other users than the ratings: make both with one split",
+            "held_out has other users than the ratings",
         ),
         (
             lambda: tm.NMF(2).fit(tm.Ratings.from_arrays([0, 0, 1], [0, 1, 1], [1e19, 2e19, 1e19])),

@@ -10,7 +10,7 @@ import tastemix as tm
 from tastemix.engine import CpuEngine
 from tastemix.model import fold_in
 from tests.conftest import random_ratings
-from tests.test_paper import ml_1m
+from tests.real import ml_1m
 
 RATINGS = random_ratings(120, 60, 0.3)
 METHOD = tm.CNMF(rank=4, steps=15, ranking=0)

@@ -10,7 +10,7 @@ import pytest
 import tastemix as tm
 from tastemix.data import entries
 from tastemix.errors import DuplicateError, ParameterError
-from tests.test_ratings import FRAME, contents, random_frame
+from tests.data.test_ratings import FRAME, contents, random_frame
 
 
 def test_ratings_by_numbers_are_those_by_ids() -> None:

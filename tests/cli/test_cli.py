@@ -15,7 +15,7 @@ import tastemix as tm
 from tastemix.errors import TastemixError
 from tastemix.evaluation import search
 from tastemix.methods import default_method
-from tests.commands import started, tastemix
+from tests.cli.commands import started, tastemix
 
 CSV = "user,item,rating\n" + "\n".join(
     f"u{user},i{item},{1 + (user * item) % 5}" for user in range(12) for item in range(8)
@@ -67,7 +67,7 @@ def test_train_can_save_one_small_model(ratings: Path, tmp_path: Path) -> None:
     assert {row[0] for row in cells(tastemix("tastes", tmp_path / "m").stdout, 2)} == set("1234")
 
 
-COMPRESS = "--compress merges the members of an average: use --method anmf"
+COMPRESS = "use --method anmf"
 
 
 @pytest.mark.parametrize(
@@ -75,20 +75,20 @@ COMPRESS = "--compress merges the members of an average: use --method anmf"
     [
         (
             ["--method", "mixd", "--members", "3"],
-            "--members does not apply to mixd: it takes --pri",
+            "--members does not apply to mixd",
         ),
-        (["--members", "0"], "members is 0: it must be a whole number of 1 or more"),
+        (["--members", "0"], "members is 0"),
         (["--method", "mixd", "--compress"], COMPRESS),
         (["--search", "--compress"], COMPRESS),
-        (["--search", "--members", "3"], "--search chooses --members itself: leave one of them"),
+        (["--search", "--members", "3"], "--search chooses --members itself"),
         (
             ["--members", "1", "--compress"],
-            "is no average of several: there is nothing to compress",
+            "is not an average of several",
         ),
-        (["--method", "als"], "there is no method 'als': choose one of nmf, rnmf, pr"),
-        (["--method", "psvd", "--l1", "1"], "--l1 does not apply to psvd: it takes --rank, --seed"),
-        (["--rank", "0"], "rank is 0: it must be a whole number of 1 or more"),
-        (["--user", "who"], "there is no column 'who'; the columns are 'user', 'item', 'rating'"),
+        (["--method", "als"], "no method 'als'"),
+        (["--method", "psvd", "--l1", "1"], "--l1 does not apply to psvd"),
+        (["--rank", "0"], "rank is 0"),
+        (["--user", "who"], "no column 'who'"),
         (["--scale", "1", "3"], "is 4, outside the scale 1 to 3"),
         (["--duplicates", "first"], "choose 'refuse', 'last' or 'mean'"),
     ],
@@ -230,7 +230,7 @@ def test_integer_ids_are_typed_as_they_look(tmp_path: Path) -> None:
     assert [row["item"] for row in json.loads(done.stdout)] == [3]
     wrong = tastemix("recommend", tmp_path / "m", "--user", "ann")
     assert wrong.returncode == 2
-    assert "'ann' cannot be a user id of this model: they look like 7" in wrong.stderr
+    assert "'ann' cannot be a user id" in wrong.stderr
 
 
 def test_compare_prints_a_row_per_method(ratings: Path) -> None:

@@ -114,7 +114,7 @@ def test_numpy_numbers_are_numbers(value) -> None:
 
 @pytest.mark.parametrize("method", [tm.PSVD(41), tm.SSVD(41)])
 def test_an_svd_beyond_the_shorter_side_is_refused(method) -> None:
-    message = "rank is 41, but 70 users and 40 items have an SVD of rank 40 at most"
+    message = "rank is 41.* 70 users and 40 items .*at most 40"
     with pytest.raises(ParameterError, match=message):
         method.fit(RATINGS)
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import tastemix as tm
 from tastemix.data.ratings import as_ratings
 from tastemix.errors import ParameterError
-from tests.test_ratings import FRAME, as_csv, contents, random_frame, written
+from tests.data.test_ratings import FRAME, as_csv, contents, random_frame, written
 
 WIDE = FRAME.rename(columns={"user": "who"})
 MATRIX = sp.csr_array(np.array([[0, 4.0], [2, 0]]))

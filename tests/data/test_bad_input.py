@@ -26,7 +26,7 @@ from tastemix.errors import (
     RatingError,
     TastemixError,
 )
-from tests.test_reading import FRAME, HEADER, written
+from tests.data.test_reading import FRAME, HEADER, written
 
 # Bad input: (what is done, the error, what it says)
 
@@ -88,7 +88,7 @@ BAD: dict[str, tuple[Callable[[Path], object], type[TastemixError], str]] = {
     "short row": (
         csv(HEADER + "a,x,1\n\nb,y\n"),
         DataError,
-        r"row 1 of .*ratings.csv has 2 fields, not 3 \('b,y'\): correct it",
+        r"row 1 of .*ratings.csv has 2 fields, not 3 \('b,y'\)",
     ),
     "long row": (csv(HEADER + "a,x,1,9\n"), DataError, "row 0 of .* has 4 fields, not 3"),
     "late short row": (csv(LATE + "x,y\n"), DataError, "row 300000 of .* has 2 fields, not 3"),
@@ -119,8 +119,7 @@ BAD: dict[str, tuple[Callable[[Path], object], type[TastemixError], str]] = {
     "missing column": (
         csv("user,movie,rating\n1,2,3\n"),
         ColumnError,
-        "there is no column 'item'; the columns are 'user', 'movie', 'rating'. "
-        "Name yours with user=, item= and rating=",
+        "no column 'item'.*'user', 'movie', 'rating'.*item=",
     ),
     "missing in parquet": (parquet(item=None), ColumnError, "no column 'item'; the columns are"),
     "missing in a table": (table(rating=None), ColumnError, "the columns are 'user', 'item'"),
@@ -166,7 +165,7 @@ BAD: dict[str, tuple[Callable[[Path], object], type[TastemixError], str]] = {
     "lengths": (
         arrays(["a"]),
         DataError,
-        "1 entries of user but 2 ratings: pass columns of one len",
+        "1 entries of user but 2 ratings",
     ),
     "lengths of times": (arrays(timestamp=[1]), DataError, "1 entries of timestamp but 2 ratings"),
     # ratings
@@ -207,7 +206,7 @@ BAD: dict[str, tuple[Callable[[Path], object], type[TastemixError], str]] = {
     "outside": (
         arrays(scale=(1.5, 5)),
         RatingError,
-        "the rating in row 0 is 1, outside the scale 1.5 to 5: correct it or give a wider scale",
+        "rating in row 0 is 1, .*scale 1.5 to 5: .*wider scale",
     ),
     "above": (
         csv(HEADER + "a,x,1\nb,x,6\n", scale=(1, 5)),
@@ -219,7 +218,7 @@ BAD: dict[str, tuple[Callable[[Path], object], type[TastemixError], str]] = {
         f"scale {scale!r}": (
             arrays(scale=scale),
             ParameterError,
-            "scale is .*: give two finite numbers, the lower one first",
+            "scale is .*two finite numbers",
         )
         for scale in [
             (5, 1),
@@ -256,8 +255,7 @@ BAD: dict[str, tuple[Callable[[Path], object], type[TastemixError], str]] = {
     "pair twice": (
         csv(HEADER + "a,x,1\nb,x,1\na,y,1\nb,x,3\na,x,3\n"),
         DuplicateError,
-        r"user 'a' rated item 'x' twice, in rows 0 and 4 \(2 such repeats\): "
-        "pass duplicates='last' or duplicates='mean' to keep one",
+        r"user 'a' .*item 'x' twice, .*rows 0 and 4 \(2 .*duplicates='last'.*duplicates='mean'",
     ),
     "pair twice by value": (
         arrays([1, 1.0], [2, 2], [3, 3]),
@@ -297,7 +295,7 @@ BAD: dict[str, tuple[Callable[[Path], object], type[TastemixError], str]] = {
     "too few names": (
         sparse(ONE, users=["a"]),
         IdError,
-        "the matrix has 2 users, but 1 ids were given, 1 of them distinct: give every user",
+        "matrix has 2 users, but 1 ids",
     ),
     "one name twice": (sparse(ONE, items=["a", "a"]), IdError, "2 ids were given, 1 of them dist"),
 }

@@ -8,7 +8,8 @@ import pytest
 
 import tastemix as tm
 from tastemix.errors import ParameterError
-from tests.test_averaged import judged, planted
+from tests.methods.test_averaged import judged, planted
+from tests.real import best, ml_1m
 
 METHOD = tm.ANMF(3, members=4, steps=8)
 
@@ -78,10 +79,10 @@ def test_ratings_below_zero_are_compressed_likewise() -> None:
 
 
 def test_what_cannot_be_compressed_is_refused(model: tm.Model) -> None:
-    with pytest.raises(ParameterError, match="came without its ratings: it cannot be compressed"):
+    with pytest.raises(ParameterError, match=r"without its ratings .*compressed"):
         dataclasses.replace(model, ratings=None).compress()
     for single in (tm.ANMF(3, members=1, steps=2).fit(planted()), model.compress()):
-        with pytest.raises(ParameterError, match="is no average of several: there is nothing to"):
+        with pytest.raises(ParameterError, match="is not an average of several"):
             single.compress()
     for rank in (0, -1, 2.5, "x"):
         with pytest.raises(ParameterError, match=f"rank is {rank!r}: it must be"):
@@ -91,8 +92,7 @@ def test_what_cannot_be_compressed_is_refused(model: tm.Model) -> None:
 
 
 def test_most_of_what_the_average_gains_on_movielens_is_kept(data: Path) -> None:
-    train, test = tm.holdout(tm.read(data / "ml-1m.parquet", scale=(1, 5)))
-    model = tm.fit(train)
+    model, test = best(data), ml_1m(data).test
     singles = [judged(dataclasses.replace(model, scores=f), test) for f in model.factors.parts]
     gain = np.mean(singles) - judged(model, test)
     assert gain > 0.008
