@@ -109,8 +109,8 @@ class CpuSession:
             self._choices[side].centres if objective.chosen else None,
         )
         threshold = float(np.float32(tolerance) * np.float32(gain))
-        decrease, updates, largest = mover.descend(threshold, update_bound(max_updates, self._rank))
         self._totals = {known: of for known, of in self._totals.items() if known[0] != side}
+        decrease, updates, largest = mover.descend(threshold, update_bound(max_updates, self._rank))
         value -= decrease
         value += fixed.penalty(objective) if fixed is not None and penalised else 0.0
         unknown = len(self._ratings.users) * len(self._ratings.items) - len(self._ratings)
