@@ -421,3 +421,14 @@ def test_without_scikit_learn_the_import_says_what_to_install(
     monkeypatch.setattr(tastemix, "sklearn", tastemix.sklearn)
     with pytest.raises(ImportError, match=r"needs scikit-learn.*pip install 'tastemix\[sklearn\]'"):
         importlib.import_module("tastemix.sklearn")
+
+
+def test_rows_pulled_towards_choices_transform_as_they_fit() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 6, (60, 30)).astype(float)
+    X[rng.random(X.shape) < 0.6] = np.nan
+    nmf = TasteNMF(4, centre="choices", l2=1.0, offsets=True, random_state=0)
+    W = nmf.fit_transform(X)
+    np.testing.assert_array_equal(W, nmf.transform(X))
+    plain = TasteNMF(4, l2=1.0, offsets=True, random_state=0).fit(X)
+    assert nmf.reconstruction_err_ != plain.reconstruction_err_

@@ -430,3 +430,18 @@ def test_only_factorisations_take_in_rows_and_updates() -> None:
     for use in (lambda m: m.fold_in({"i03": 3}), lambda m: m.update(RATINGS)):
         with pytest.raises(ParameterError, match=r"not fitted by phases|cannot be updated"):
             use(tm.PSVD(3).fit(RATINGS))
+
+
+def test_newer_ratings_without_times_leave_the_older_times_alone() -> None:
+    timed = tm.Ratings.from_arrays(
+        [1, 1, 2], ["a", "b", "a"], [1.0, 2.0, 3.0], timestamp=[10, 30, 20]
+    )
+    after = tm.NMF(1, steps=3).fit(timed).update(tm.Ratings.from_arrays([2], ["b"], [3.0]))
+    assert after.ratings.timestamp.tolist() == [10, 30, 20, 30]
+
+
+def test_an_update_reads_any_table() -> None:
+    before = tm.NMF(2, steps=3).fit(tm.Ratings.from_arrays([1, 2], ["a", "b"], [1.0, 5.0]))
+    more = pa.table({"who": [3], "what": ["a"], "stars": [4.0]})
+    after = before.update(more, user="who", item="what", rating="stars")
+    assert after.ratings.to_table().to_pylist()[-1] == {"user": 3, "item": "a", "rating": 4.0}
