@@ -12,14 +12,11 @@ from tastemix import checks
 from tastemix.data.ratings import Half, Ratings, Side
 from tastemix.engine import _native
 from tastemix.engine.base import Errors, Fold, Spread, StepReport, update_bound
-from tastemix.engine.objective import Objective
+from tastemix.engine.objective import CHOICE_ITERATIONS, Objective
 from tastemix.engine.sides import OTHER, SIDES, Held, Matrix, Pair, Pull, Pulls
 from tastemix.engine.start import RandomStart, Start, drawn
 from tastemix.engine.totals import Totals, gram_of, linear_of, unknown_power
 from tastemix.errors import EngineError, ParameterError
-
-CHOICE_ITERATIONS = 2
-"""Conjugate-gradient iterations on Z after a half-step: as good as an exact solve."""
 
 
 def _half(half: Half, columns: int) -> _native.Half:

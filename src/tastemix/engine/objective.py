@@ -13,6 +13,8 @@ Centre = Literal["zero", "average", "choices"]
 
 LARGEST = 1e9
 """The largest penalty or prior: beyond it, squares leave the range of 32-bit numbers."""
+CHOICE_ITERATIONS = 2
+"""Conjugate-gradient iterations on Z after a half-step: as good as an exact solve."""
 
 
 @dataclass(frozen=True, kw_only=True)

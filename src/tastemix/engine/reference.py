@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from tastemix.data.ratings import Half, Ratings, Side
 from tastemix.engine.base import Errors, Fold, Spread, StepReport, update_bound
-from tastemix.engine.objective import Objective
+from tastemix.engine.objective import CHOICE_ITERATIONS, Objective
 from tastemix.engine.sides import OTHER, SIDES, Held, Matrix, Pair, Pull, Pulls
 from tastemix.engine.start import RandomStart, Start, drawn
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-CHOICE_ITERATIONS = 2
 smallest_curvature = 1e-24  # of a coordinate that may move; see the native kernels
 
 
