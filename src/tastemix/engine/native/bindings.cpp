@@ -65,16 +65,6 @@ void fill(Rows& rows, const Matrix& values) {
     rows.set(values.data());
 }
 
-// Runs without the GIL; raises what a signal handler raised.
-template <class F> auto released(F&& f) {
-    auto result = [&] {
-        nb::gil_scoped_release release;
-        return f();
-    }();
-    if (PyErr_Occurred()) throw nb::python_error();
-    return result;
-}
-
 void make_rows(Rows* at, Matrix values) {
     if (values.shape(1) < 1) throw std::invalid_argument("rank");
     new (at) Rows(int64_t(values.shape(0)), int(values.shape(1)));
@@ -211,13 +201,11 @@ auto bound_pair_products(Matrix users, Matrix items, Line<int32_t> user, Line<in
     check_ids(user, users.shape(0));
     check_ids(item, items.shape(0));
     Fresh<double> out(user.size());
-    {
-        nb::gil_scoped_release release;
-        pair_products({users.data(), items.data(), user.data(), item.data(), int64_t(user.size()),
-                       int(users.shape(1)), out.data},
-                      interrupted);
-    }
-    if (PyErr_Occurred()) throw nb::python_error();
+    released([&] {
+        return pair_products({users.data(), items.data(), user.data(), item.data(), int64_t(user.size()),
+                              int(users.shape(1)), out.data},
+                             interrupted);
+    });
     return nb::ndarray<nb::numpy, double, nb::ndim<1>>(out.data, {user.size()}, out.owner);
 }
 
@@ -228,6 +216,10 @@ NB_MODULE(_native, m) {
     using namespace tastemix;
     nb::set_leak_warnings(false);    // models may be alive when the interpreter ends
     m.doc() = "The row problem, greedy coordinate descent and the thread pool.";
+    nb::class_<Turn>(m, "Turn")
+        .def(nb::init<>())
+        .def("__enter__", &Turn::take)
+        .def("__exit__", [](Turn& turn, nb::args) { turn.give_back(); });
     nb::class_<BoundHalf>(m, "Half").def(nb::init<Line<int64_t>, Line<int32_t>, Line<float>, int64_t>());
     nb::class_<Rows>(m, "Rows")
         .def("__init__", make_rows)

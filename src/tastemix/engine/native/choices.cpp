@@ -79,7 +79,7 @@ void Choices::set(float l2, float l2_per_rating, float ridge, float shrinkage) {
 bool Choices::gather(const Half& half, const Rows& in, const float* weight, const float* scale, Rows& out,
                      Poll poll) const {
     const Gather g{half.pointers, half.indices, half.indices + half.ratings(), in.row(0), weight, scale, out.row(0),
-                   in.kernels.width};
+                   in.kernels.width, give_up};
     const auto some = [&](int64_t chunk, int) {
         in.kernels.gather(g, half.chunks[std::size_t(chunk)], half.chunks[std::size_t(chunk) + 1]);
     };

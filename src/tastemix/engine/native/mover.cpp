@@ -59,6 +59,7 @@ bool Mover::survey(const Rows& fixed, const Terms& terms, const Rows* centres, S
     step_.shared = w != 0;
     step_.gradient_gram = w != 0 && !terms.dynamic;
     step_.width = kernels.width;
+    step_.stop = give_up;
 
     const auto look = [&](int64_t chunk, int worker) {
         kernels.survey(step_, half_.chunks[std::size_t(chunk)], half_.chunks[std::size_t(chunk) + 1],
@@ -104,7 +105,7 @@ void Mover::row_grams(const Rows& fixed, Poll poll) {
         float* out = work_.scratch.get() + worker * scratch_floats(kernels.width);
         for (int64_t row = half_.chunks[std::size_t(chunk)]; row < half_.chunks[std::size_t(chunk) + 1]; row++)
             kernels.gram(fixed.row(0), half_.indices + half_.pointers[row], half_.count(row), kernels.width, out,
-                         out + int64_t(kernels.width) * kernels.width);
+                         out + int64_t(kernels.width) * kernels.width, give_up);
     };
     parallel_for(half_.chunk_count(), form, poll, workers);
 }

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t chunk_cost = 8192;    // ratings, or what costs about as much
 constexpr int64_t row_cost = 16;
+constexpr int64_t ratings_unasked = 1 << 14;
 
 }  // namespace
 
@@ -80,7 +81,7 @@ std::vector<Sums> sums_of(const Rows& rows, const Half* half, const Rows* centre
             }
             if (gram)
                 rows.kernels.gram(rows.row(begin), nullptr, end - begin, int(width), grams.get() + number * width * width,
-                                  scratch.get() + worker * scratch_floats(int(width)));
+                                  scratch.get() + worker * scratch_floats(int(width)), give_up);
         };
         if (!parallel_for(count, add, poll, workers)) return {};
         Sums span{std::vector<double>(std::size_t(rank), 0.0), 0, 0,
@@ -106,6 +107,7 @@ bool row_errors(const Half& half, const Rows& moving, const Rows& fixed, float s
             const float* x = moving.row(row);
             double total = 0;
             for (int64_t j = half.pointers[row]; j < half.pointers[row + 1]; j++) {
+                if ((j - half.pointers[row]) % ratings_unasked == ratings_unasked - 1 && give_up()) return;
                 const float* y = fixed.row(half.indices[j]);
                 double b = 0;
                 for (int i = 0; i < moving.rank; i++) b += double(x[i]) * y[i];
