@@ -31,6 +31,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tastemix as tm
+from tastemix.data import pages
 from tastemix.errors import (
     ColumnError,
     DataError,
@@ -40,7 +41,6 @@ from tastemix.errors import (
     RatingError,
     TastemixError,
 )
-from tastemix.persistence import parquet as plain_parquet
 from tastemix.persistence.format import About
 from tastemix.persistence.record import LATER
 
@@ -661,17 +661,17 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     **{
         f"{codec} bomb": (
             content("users", lambda _, codec=codec: zeros(10**7, compression=codec)),
-            r"it would take \d{2},\d{3},\d{3} bytes of memory, .* file has",
+            r"it would take \d{2},\d{3},\d{3} bytes of memory or more",
         )
         for codec in ("gzip", "zstd")
     },
     "many equal rows": (
         content("users", lambda _: constant(10**7)),
-        r"it would take 6\d,\d{3},\d{3} bytes of memory, .* file has \d{1,2},?\d{0,3}$",
+        r"it would take 6\d,\d{3},\d{3} bytes of memory or more",
     ),
     "rows that are not there": (
         content("users", lambda _: lying(constant(12345), 12345, 10**12, 0, -1)),
-        r"it would take 8,000,000,\d{3},\d{3} bytes of memory, .* file has \d{3}$",
+        r"it would take 8,000,000,\d{3},\d{3} bytes of memory or more",
     ),
     "list that is longer": (
         content("users", lambda _: one_long_list()),
@@ -688,7 +688,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
             use_dictionary=False,
             column_encoding={"id": "DELTA_BYTE_ARRAY"},
         ),
-        r"it would take \d{2,3},\d{3},\d{3} bytes of memory, .* file has",
+        r"it would take \d{2,3},\d{3},\d{3} bytes of memory or more",
     ),
     "row groups behind a count that begins again": (
         content("users", lambda _: hidden(constant(10**7))),
@@ -1098,7 +1098,7 @@ def test_no_memory_is_taken_for_what_is_not_there(folder: Path) -> None:
 def test_what_arrow_might_read_in_another_way_is_refused(data: bytes) -> None:
     """A field numbered the long way; a number of more than ten bytes."""
     with pytest.raises(LookupError):
-        plain_parquet._value(data, 0, plain_parquet._STRUCT)
+        pages.value(data, 0, pages.STRUCT)
 
 
 @pytest.mark.parametrize("shift", range(6))

@@ -53,10 +53,10 @@ nb::ndarray<nb::numpy, float, nb::ndim<2>> matrix(const Rows& rows) {
     return {out.data, {count, rank}, out.owner};
 }
 
-template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> line(const std::vector<T>& values) {
-    Fresh<T> out(values.size());
-    std::copy(values.begin(), values.end(), out.data);
-    return {out.data, {values.size()}, out.owner};
+template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> line(std::vector<T> values) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return {kept->data(), {kept->size()}, owner};
 }
 
 void fill(Rows& rows, const Matrix& values) {
@@ -80,11 +80,12 @@ void check_alike(const Rows& one, const Rows& other) {
 nb::list bound_sums(const Rows& rows, const BoundHalf* half, const Rows* centres, bool gram) {
     if (half && half->half.rows != rows.count) throw std::invalid_argument("rows");
     if (centres && (centres->count != rows.count || centres->rank != rows.rank)) throw std::invalid_argument("centres");
-    const std::vector<Sums> spans =
+    std::vector<Sums> spans =
         released([&] { return sums_of(rows, half ? &half->half : nullptr, centres, gram, interrupted); });
     nb::list out;
-    for (const Sums& span : spans)
-        out.append(nb::make_tuple(line(span.columns), span.squares, span.counted, line(span.gram)));
+    for (Sums& span : spans)
+        out.append(
+            nb::make_tuple(line(std::move(span.columns)), span.squares, span.counted, line(std::move(span.gram))));
     return out;
 }
 

@@ -83,7 +83,7 @@ struct Kernels {
     void (*descend)(const HalfStep&, int64_t begin, int64_t end, float threshold, float* scratch, Descent*);
     void (*gather)(const Gather&, int64_t begin, int64_t end);
     // out (width × width, all of it) = Σ y_j y_jᵀ over `count` rows, those of `indices` or, where
-    // that is null, the first ones; false if it left off.
+    // that is null, the first ones, which takes no scratch; false if it left off.
     bool (*gram)(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch,
                  Stop stop);
     // The users of positions begin to end. `score` has room for n floats a user, `excluded` is zeros for

@@ -23,7 +23,6 @@ Mover::Mover(const Half& half, Rows& moving, float shift, Workspace& work)
     const int64_t width = moving.kernels.width;
     movable_ = zeros(width);
     std::fill_n(movable_.get(), moving.rank, 1.0f);
-    gram_ = zeros(width * width);
     linear_ = zeros(width);
 }
 
@@ -33,6 +32,7 @@ bool Mover::survey(const Rows& fixed, const Terms& terms, const Rows* centres, S
     const int workers = int(std::min<int64_t>(threads(), count));
     work_.make_room(half_.rows, kernels.width, count, workers);
     const float w = terms.weight, prior = terms.dynamic ? 0 : terms.prior;
+    if (w != 0 && !gram_) gram_ = zeros(width * width);
     for (int64_t r = 0; w != 0 && r < rank; r++) std::copy_n(terms.gram + r * rank, rank, gram_.get() + r * width);
     std::copy_n(terms.linear, rank, linear_.get());
 

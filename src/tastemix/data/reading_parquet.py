@@ -1,0 +1,114 @@
+"""Parquet files to columns, in no more memory than they may take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import pyarrow as pa
+
+from tastemix.data import memory
+from tastemix.data.columns import is_text, positions
+from tastemix.data.pages import Chunk, Claims
+from tastemix.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+MOST_BATCH = 65536
+"""Rows that are read at a time where text is encoded as differences."""
+_TEXT_INDEX = 4  # bytes
+
+
+def load(file: Path, columns: Sequence[str], max_memory: int | None) -> list[pa.ChunkedArray]:
+    """The named columns; text as numbers into a dictionary of its distinct values."""
+    import pyarrow.parquet as pq
+
+    # memory_map=False: a file that is replaced while it is read must not take the process down.
+    with file.open("rb") as content, pq.ParquetFile(file, memory_map=False) as parquet:
+        schema = parquet.schema_arrow
+        positions(columns, schema.names)
+        size = content.seek(0, 2)
+        allowed = memory.most(max_memory, size)
+        try:
+            claims = _checked(content, size, parquet.metadata, schema, columns, allowed, file)
+        except DataError:
+            raise
+        except (LookupError, TypeError, ValueError) as error:
+            reason = error if isinstance(error, ValueError) else "a page's header is not valid"
+            raise DataError(f"{file} cannot be read ({reason}): write it again") from None
+        if claims.has_deltas:
+            table = read_slowly(parquet, columns, allowed, claims.longest, file)
+            return _named(table, columns)
+    text = [name for name in columns[:2] if is_text(schema.field(name).type)]
+    with pq.ParquetFile(file, memory_map=False, read_dictionary=text) as parquet:
+        return _named(parquet.read(columns=list(columns)), columns)
+
+
+def _named(table: pa.Table, columns: Sequence[str]) -> list[pa.ChunkedArray]:
+    return [table[name] for name in columns]
+
+
+def _checked(
+    content: BinaryIO,
+    size: int,
+    about: pq.FileMetaData,
+    schema: pa.Schema,
+    columns: Sequence[str],
+    allowed: int,
+    file: Path,
+) -> Claims:
+    """What the file claims of these columns; refused if it is more than may be taken."""
+    claims, taken = Claims(content, size), 0
+    wanted = {
+        leaf: _width(schema.field(name).type)
+        for leaf in range(about.num_columns)
+        for name in columns
+        if f"{about.schema.column(leaf).path}.".startswith(f"{name}.")
+    }
+    for number in range(about.num_row_groups):
+        group = about.row_group(number)
+        taken += group.num_rows * memory.BYTES_A_ROW
+        for leaf, width in wanted.items():
+            chunk, before = group.column(leaf), claims.unpacked
+            stored, values = chunk.total_compressed_size, chunk.num_values
+            claims.add(Chunk(chunk.data_page_offset, chunk.dictionary_page_offset, stored, values))
+            taken += max(values, group.num_rows) * (width or _TEXT_INDEX)
+            taken += 0 if width else claims.unpacked - before
+            memory.refuse_more(taken, allowed, file)
+    memory.refuse_more(about.num_rows * memory.BYTES_A_ROW, allowed, file)
+    return claims
+
+
+def _width(kind: pa.DataType) -> int | None:
+    """Bytes of an entry, None where they differ."""
+    try:
+        return int(kind.bit_width + 7) // 8
+    except ValueError:
+        return None
+
+
+def read_slowly(
+    parquet: pq.ParquetFile,
+    columns: Sequence[str] | None,
+    allowed: int,
+    longest: int,
+    what: Any,
+) -> pa.Table:
+    """The table in batches so short that they fit the memory even if all text is `longest` bytes.
+
+    Of text encoded as differences Arrow makes no dictionary, and no header says how long it is.
+    """
+    texts = sum(map(is_text, parquet.schema_arrow.types))
+    rows = allowed // (max(longest, 1) * max(texts, 1))
+    batches, taken = [], 0
+    for batch in parquet.iter_batches(min(max(rows, 1), MOST_BATCH), columns=columns):
+        for number, field in enumerate(batch.schema):
+            if is_text(field.type):
+                encoded = batch.column(number).dictionary_encode()
+                batch = batch.set_column(number, field.name, encoded)
+        taken += batch.get_total_buffer_size()
+        memory.refuse_more(taken, allowed, what)
+        batches.append(batch)
+    return pa.Table.from_batches(batches)
