@@ -299,7 +299,7 @@ def test_ctrl_c_within_one_row_of_a_million_ratings(count: int, threads: int) ->
     before = moving.get()
     mover = _native.Mover(half, moving, 0.0, _native.Workspace())
     nothing = np.zeros(200, np.float32)
-    mover.survey(fixed, 0, 0, 0, 0, False, nothing[:0], nothing, None)
+    mover.survey(fixed, 0, 0, 0, 0, False, nothing[:0], nothing, None, None, None, 0)
     interrupted = signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, 0.05)
     try:
