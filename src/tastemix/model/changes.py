@@ -55,6 +55,7 @@ def updated(
         ratings=both,
         ranking=ranking,
         noise=noise,
+        origin=None,
     )
 
 
@@ -78,6 +79,7 @@ def compressed(model: Model, rank: int | None, engine: Engine | str | None = Non
         ranking=ranking,
         method="Compressed",
         parameters={"rank": rank, "of": model.made_by},
+        origin=None,
     )
 
 
@@ -91,5 +93,5 @@ def folded(model: Model, given: Ratings, side: Side, engine: Engine | str | None
     changed: dict[str, Any] = {side: Population.of(given.ids(side), half)}
     changed["noise"] = None if model.noise is None else model.noise.rows(side, new)
     return dataclasses.replace(
-        model, scores=scores, ratings=given, history=(), ranking=ranking, **changed
+        model, scores=scores, ratings=given, history=(), ranking=ranking, origin=model, **changed
     )

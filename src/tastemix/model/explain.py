@@ -1,7 +1,8 @@
-"""Explanations: the parts of a prediction, and the items of a taste."""
+"""Explanations: the parts of a prediction."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -11,18 +12,24 @@ from numpy.typing import NDArray
 
 from tastemix.data.ids import Ids, Indices
 from tastemix.engine import scoring
-from tastemix.errors import ParameterError
-from tastemix.model.factors import Factors, Floats
+from tastemix.model.factors import Factors
+from tastemix.model.tastes import Tastes
 
-SHRINKAGE = 10.0
-"""Ratings with which a row counts half: rows with few ratings are less certain."""
 EXAMPLES = 3
 """Rated items that are named for a taste in an explanation."""
 BASELINE = "baseline"
-COLUMNS = ("part", "user_weight", "item_weight", "value", "because")
+COLUMNS = ("part", "user_weight", "item_weight", "value", "because", "name")
 
 
-def parts(factors: Factors, u: int, i: int, rated: Indices, ids: Ids) -> pa.Table:
+def parts(
+    factors: Factors,
+    u: int,
+    i: int,
+    rated: Indices,
+    ids: Ids,
+    tastes: Tastes,
+    names: Sequence[str],
+) -> pa.Table:
     """Taste by taste: the user's weight, the item's weight and their product, the largest first.
 
     The values add up to the raw prediction. What no taste adds (the shift of the scale, offsets) is
@@ -32,36 +39,27 @@ def parts(factors: Factors, u: int, i: int, rated: Indices, ids: Ids) -> pa.Tabl
     """
     held = factors.held
     baseline = bool(held.users or held.items or factors.shift != 0)
-    order, *columns, examples, ends = scoring.parts(
+    order, user, item, value, examples, ends = scoring.parts(
         *(factors.users[u], factors.items, i, rated, factors.members),
         *(factors.tastes[:, 0], factors.shift, baseline, EXAMPLES),
     )
-    known = _names(len(order))
-    names = [BASELINE] * baseline + [known[taste] for taste in order.tolist()]
-    weights = [pa.array(column, from_pandas=True) for column in columns]
-    because = pa.ListArray.from_arrays(pa.array(ends), ids.take(examples))
-    return pa.Table.from_arrays([pa.array(names, pa.string()), *weights, because], names=COLUMNS)
+    shown = tastes.numbers[order]
+    units = tastes.units[shown]
+    user[baseline:] /= units
+    item[baseline:] *= units
+    known, shown = _parts(len(order)), shown.tolist()
+    columns = [
+        pa.array([BASELINE] * baseline + [known[taste] for taste in shown], pa.string()),
+        *(pa.array(column, from_pandas=True) for column in (user, item, value)),
+        pa.ListArray.from_arrays(pa.array(ends), ids.take(examples)),
+        pa.array([BASELINE] * baseline + [names[taste] for taste in shown], pa.string()),
+    ]
+    return pa.Table.from_arrays(columns, names=COLUMNS)
 
 
 @cache
-def _names(tastes: int) -> list[str]:
+def _parts(tastes: int) -> list[str]:
     return [f"taste {number}" for number in range(1, tastes + 1)]
-
-
-def top_of_tastes(factors: Factors, counts: NDArray[np.int64], ids: Ids, n: int) -> pa.Table:
-    """The items with the largest weight in every taste; those of few ratings are shrunk."""
-    check(n)
-    weight = factors.items[:, factors.tastes].mean(axis=2, dtype=np.float64)
-    weight *= trust(counts)[:, None]
-    top = np.argsort(-weight, axis=0, kind="stable")[:n].T
-    taste = np.repeat(np.arange(len(top), dtype=np.int32), top.shape[1])
-    item = top.ravel().astype(np.int32)
-    return pa.table({"taste": taste + 1, "item": ids.take(item), "weight": weight[item, taste]})
-
-
-def trust(counts: NDArray[np.int64]) -> Floats:
-    """The weight of rows with so many ratings, from 0 to 1."""
-    return counts / (counts + SHRINKAGE)
 
 
 def tastes_of(factors: Factors) -> NDArray[np.intp]:
@@ -82,9 +80,3 @@ def aligned(first: Factors, other: Factors) -> Factors:
     order[tastes] = tastes[linear_sum_assignment(one.T @ two, maximize=True)[1]]
     users, items = (np.ascontiguousarray(rows[:, order]) for rows in (other.users, other.items))
     return replace(other, users=users, items=items)
-
-
-def check(n: int) -> None:
-    """Raise an error if no entries are asked for."""
-    if n < 1:
-        raise ParameterError(f"n is {n}: it must be 1 or more")
