@@ -220,7 +220,7 @@ def use_log(path: Path, draw: random.Random) -> None:
 def targets() -> list[Target]:
     """What is spoiled."""
     ratings = demo.ratings()
-    chosen = np.random.default_rng(0).permutation(len(ratings))[:120]
+    chosen = np.random.default_rng(0).permutation(len(ratings))[:60]
     table = ratings.subset(chosen).to_table()
     table = table.append_column("when", pa.array(np.arange(len(table)) * 86400))
     numbered = table.set_column(0, "user", pa.array(np.arange(len(table)) // 7))

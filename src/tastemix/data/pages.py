@@ -105,6 +105,30 @@ class Claims:
         return value(self._file.read(_PAGE_HEADERS[-1]), 0, STRUCT)
 
 
+def footer_of(file: BinaryIO, size: int, most: int) -> bytes:
+    """The end of a file, at most so many bytes, which describes it."""
+    file.seek(max(size - 8, 0))
+    length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
+    if magic != b"PAR1" or length > min(size - 12, most):
+        raise ValueError("it does not end like a Parquet file")
+    file.seek(size - 8 - length)
+    return file.read(length)
+
+
+def row_groups(about: Any) -> Iterator[tuple[int, list[Chunk]]]:
+    """The rows of every row group that a footer tells of, and its column chunks.
+
+    Fields by number: footer {4: row groups}, row group {1: columns, 3: rows}, column {3: chunk},
+    chunk {5: values, 7: bytes, 9: where, 11: where its dictionary is}.
+    """
+    for group in about[4, LIST]:
+        chunks = [column[3, STRUCT] for column in group[1, LIST]]
+        yield (
+            group[3, I64],
+            [Chunk(c[9, I64], c.get((11, I64)), c[7, I64], c[5, I64]) for c in chunks],
+        )
+
+
 def value(data: bytes, at: int, kind: int, depth: int = 0) -> tuple[Any, int]:
     """A value in Thrift's compact protocol, which Parquet describes itself in, and where it ends.
 

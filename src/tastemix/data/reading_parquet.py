@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tastemix.data import memory
 from tastemix.data.columns import is_text, positions
-from tastemix.data.pages import Chunk, Claims
+from tastemix.data.pages import I64, STRUCT, Claims, footer_of, row_groups, value
 from tastemix.errors import DataError
 
 if TYPE_CHECKING:
@@ -32,8 +32,9 @@ def load(file: Path, columns: Sequence[str], max_memory: int | None) -> list[pa.
         size = content.seek(0, 2)
         allowed = memory.most(max_memory, size)
         try:
-            claims = _checked(content, size, parquet.metadata, schema, columns, allowed, file)
-        except DataError:
+            widths = _widths(parquet, columns)
+            claims = _checked(content, size, widths, allowed, file)
+        except (DataError, pa.ArrowException):
             raise
         except (LookupError, TypeError, ValueError) as error:
             reason = error if isinstance(error, ValueError) else "a page's header is not valid"
@@ -50,34 +51,35 @@ def _named(table: pa.Table, columns: Sequence[str]) -> list[pa.ChunkedArray]:
     return [table[name] for name in columns]
 
 
-def _checked(
-    content: BinaryIO,
-    size: int,
-    about: pq.FileMetaData,
-    schema: pa.Schema,
-    columns: Sequence[str],
-    allowed: int,
-    file: Path,
-) -> Claims:
-    """What the file claims of these columns; refused if it is more than may be taken."""
-    claims, taken = Claims(content, size), 0
-    wanted = {
-        leaf: _width(schema.field(name).type)
-        for leaf in range(about.num_columns)
+def _widths(parquet: pq.ParquetFile, columns: Sequence[str]) -> dict[int, int | None]:
+    """The numbers of these columns, all parts of a nested one, and the bytes of their entries."""
+    schema, stored = parquet.schema_arrow, parquet.schema
+    return {
+        number: _width(schema.field(name).type)
+        for number in range(len(stored))
         for name in columns
-        if f"{about.schema.column(leaf).path}.".startswith(f"{name}.")
+        if f"{stored.column(number).path}.".startswith(f"{name}.")
     }
-    for number in range(about.num_row_groups):
-        group = about.row_group(number)
-        taken += group.num_rows * memory.BYTES_A_ROW
-        for leaf, width in wanted.items():
-            chunk, before = group.column(leaf), claims.unpacked
-            stored, values = chunk.total_compressed_size, chunk.num_values
-            claims.add(Chunk(chunk.data_page_offset, chunk.dictionary_page_offset, stored, values))
-            taken += max(values, group.num_rows) * (width or _TEXT_INDEX)
+
+
+def _checked(
+    content: BinaryIO, size: int, widths: Mapping[int, int | None], allowed: int, file: Path
+) -> Claims:
+    """What the file claims of these columns; refused if it is more than may be taken.
+
+    Arrow's own view of a footer is not asked: where it is damaged, that may end the process.
+    """
+    about, _ = value(footer_of(content, size, size), 0, STRUCT)
+    claims, taken = Claims(content, size), 0
+    for rows, chunks in row_groups(about):
+        taken += rows * memory.BYTES_A_ROW
+        for number, width in widths.items():
+            before = claims.unpacked
+            claims.add(chunks[number])
+            taken += max(chunks[number].values, rows) * (width or _TEXT_INDEX)
             taken += 0 if width else claims.unpacked - before
             memory.refuse_more(taken, allowed, file)
-    memory.refuse_more(about.num_rows * memory.BYTES_A_ROW, allowed, file)
+    memory.refuse_more(about[3, I64] * memory.BYTES_A_ROW, allowed, file)
     return claims
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from tastemix.data import memory
 from tastemix.data.columns import is_text
-from tastemix.data.pages import I32, I64, LIST, STRUCT, Chunk, Claims, value
+from tastemix.data.pages import I32, LIST, STRUCT, Claims, footer_of, row_groups, value
 from tastemix.data.reading_parquet import read_slowly
 from tastemix.errors import ModelFileError
 
@@ -58,12 +58,7 @@ def from_parquet(file: BufferedReader, allowed: int) -> pa.Table:
     import pyarrow.parquet as pq
 
     size = file.seek(0, os.SEEK_END)
-    file.seek(max(size - 8, 0))
-    length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
-    if magic != b"PAR1" or length > min(size - 12, MOST_FOOTER):
-        raise ValueError("it does not end like a Parquet file")
-    file.seek(size - 8 - length)
-    footer = file.read(length)
+    footer = footer_of(file, size, MOST_FOOTER)
     _refuse_extensions(footer)
     try:
         claims = _checked(file, size, footer, allowed)
@@ -113,20 +108,17 @@ def _checked(file: BufferedReader, size: int, footer: bytes, allowed: int) -> Cl
     A run of 2³¹ equal entries takes a few bytes of a page, so entries are counted at their width.
     Text takes the unpacked bytes once, being read as a dictionary.
 
-    Fields by number: footer {2: schema, 4: row groups}, row group {1: columns, 3: rows}, column
-    {3: chunk}, chunk {5: values, 7: bytes, 9: where, 11: where its dictionary is}.
+    Fields by number: footer {2: schema}, column of the schema {2: bytes of an entry}.
     """
     about, _ = value(footer, 0, STRUCT)
     if len(about[2, LIST]) > MOST_COLUMNS:
         raise ValueError("it has too many columns")
     width = max(8, *(column.get((2, I32), 0) for column in about[2, LIST]))
     claims, entries = Claims(file, size), 0
-    for group in about[4, LIST]:
-        for column in group[1, LIST]:
-            chunk = column[3, STRUCT]
-            values = chunk[5, I64]
-            claims.add(Chunk(chunk[9, I64], chunk.get((11, I64)), chunk[7, I64], values))
-            entries += max(values, group[3, I64])
+    for rows, chunks in row_groups(about):
+        for chunk in chunks:
+            claims.add(chunk)
+            entries += max(chunk.values, rows)
             memory.refuse_more(entries * width + claims.unpacked, allowed, "it")
     return claims
 
