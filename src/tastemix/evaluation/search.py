@@ -141,7 +141,7 @@ def beside(method: Any) -> Iterator[Any]:
     """The method with one setting changed, for those in BESIDE that it has."""
     settings = _settings(method)
     for name, shares in BESIDE.items():
-        if name in settings:
+        if settings.get(name) is not None:
             for share in shares:
                 value = settings[name] * share
                 changed = max(1, round(value)) if name == "rank" else _rounded(value)
