@@ -128,11 +128,11 @@ def candidates(ratings: Ratings, seed: int = 0) -> list[Any]:
 
     These ranks grow with the ratings, as those of ANMF do.
     """
-    largest = known.ANMF().tuned_for(ratings).rank
+    own, largest = default_method(), known.ANMF().tuned_for(ratings).rank
     ranks = sorted({max(1, round(largest * share)) for share in RANK_SHARES})
     return [
         known.Baseline(),
-        replace(default_method(), seed=seed),
+        replace(own, rank=own.usual_rank(ratings), seed=seed),
         *(make(rank, seed=seed) for rank in ranks for make in (known.RNMF, known.MIXD)),
     ]
 

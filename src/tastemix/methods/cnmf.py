@@ -74,7 +74,7 @@ class CNMF(Averaged):
 
     def recipe_for(self, ratings: Ratings) -> ANLS:
         """One member, with the middle of what the search tries for settings that are None."""
-        rank = self.rank or self._rank_for(ratings)
+        rank = self.rank or self.usual_rank(ratings)
         shift, (mean, spread) = below(ratings.scale), _moments(ratings)
         objective = Objective(
             l2=LEAST_RIDGE * spread,
@@ -97,7 +97,7 @@ class CNMF(Averaged):
 
     def settled(self, fits: Fits) -> Self:
         """With noise and choice_penalty from a search, if they are None: each by a parabola."""
-        method = replace(self, rank=self.rank or self._rank_for(fits.ratings))
+        method = replace(self, rank=self.rank or self.usual_rank(fits.ratings))
         if None not in (self.noise, self.choice_penalty) or len(fits.ratings) < FEWEST:
             return method
         share = min(SHARE, MOST_UNSEEN / len(fits.ratings))
@@ -120,7 +120,8 @@ class CNMF(Averaged):
         seen.close()
         return replace(method, noise=small.noise, choice_penalty=small.choice_penalty)
 
-    def _rank_for(self, ratings: Ratings) -> int:
+    def usual_rank(self, ratings: Ratings) -> int:
+        """The rank where none is given."""
         one = rank_for(ratings, READABLE)
         return one if self.members == 1 else min(2 * one, MOST_RANK)
 
