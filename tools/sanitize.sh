@@ -11,6 +11,7 @@ what=$1
 shift
 bin=$PWD/.venv/bin
 build=$PWD/build/sanitize-$what
+mkdir -p build
 "$bin/python" -m pip install --quiet 'nanobind>=2.4' cmake ninja
 "$bin/cmake" -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DTASTEMIX_SANITIZE="$what" \
     -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DPython_EXECUTABLE="$bin/python" \
