@@ -1212,6 +1212,21 @@ BAD_RATINGS: dict[str, tuple[bytes, type[TastemixError], str]] = {
         DataError,
         "there are no ratings",
     ),
+    "row groups behind a count that begins again": (
+        hidden(ratings_table()),
+        DataError,
+        "cannot be read .*header is not valid",
+    ),
+    "a page for every row": (
+        parquet(
+            pa.table({name: np.zeros(33_400, np.int8) for name in ("user", "item", "rating")}),
+            data_page_size=1,
+            write_batch_size=1,
+            use_dictionary=False,
+        ),
+        DataError,
+        "too many pages for its size",
+    ),
     "no columns in parquet": (parquet(pa.table({})), ColumnError, "there is no column 'user'"),
     "column twice in parquet": (
         parquet(pa.table([[1], [1], [1], [1]], ["user", "user", "item", "rating"])),
@@ -1219,6 +1234,18 @@ BAD_RATINGS: dict[str, tuple[bytes, type[TastemixError], str]] = {
         "2 columns named 'user'",
     ),
 }
+
+
+def test_a_walk_over_pages_ends_where_chunks_are_more_than_the_file() -> None:
+    """However often row groups name the same one."""
+    file = io.BytesIO(content := overlapping())
+    about, _ = pages.value(pages.footer_of(file, len(content), len(content)), 0, pages.STRUCT)
+    claims = pages.Claims(file, len(content))
+    first, second, _ = (chunks[0] for _, chunks in pages.row_groups(about))
+    claims.add(first)
+    with pytest.raises(ValueError, match="its columns overlap"):
+        claims.add(second)
+    assert claims.pages == 2  # those of the first one
 
 
 @pytest.mark.parametrize("kind", BAD_RATINGS)
