@@ -189,3 +189,30 @@ def test_the_tables_of_a_model_share_what_they_may_take(tmp_path: Path) -> None:
     found = re.search(r"may take ([\d,]+)", str(refused.value))
     assert found is not None
     assert int(found[1].replace(",", "")) < 60_000
+
+
+def test_attributes_are_held_to_the_same_bounds(tmp_path: Path) -> None:
+    model = tm.NMF(2, steps=1).fit(random_ratings(6, 6, 0.9))
+    constant_csv(tmp_path / "a.csv.gz", 2 * 10**6)
+    constant_parquet(tmp_path / "a.parquet", 2 * 10**6)
+    for file in ("a.csv.gz", "a.parquet"):
+        with pytest.raises(DataError, match=REFUSED.format(64 * MIB)):
+            model.tastes(attributes=tmp_path / file)
+
+
+def test_attributes_with_codes_outside_their_dictionary_are_refused() -> None:
+    model = tm.NMF(2, steps=1).fit(random_ratings(6, 6, 0.9))
+    codes = pa.DictionaryArray.from_arrays(
+        pa.array([0, 10**6], pa.int32()), pa.array(["drama"]), safe=False
+    )
+    with pytest.raises(DataError, match="the attributes cannot be read as a table"):
+        model.tastes(attributes=pa.table({"item": [0, 1], "genre": codes}))
+
+
+def test_attributes_without_columns_or_that_python_cannot_show_are_refused(tmp_path: Path) -> None:
+    model = tm.NMF(2, steps=1).fit(random_ratings(6, 6, 0.9))
+    with pytest.raises(DataError, match="the attributes have no columns"):
+        model.tastes(attributes=pa.table({}))
+    far = pa.array([2**62, 0], pa.timestamp("s"))
+    with pytest.raises(DataError, match="the attributes cannot be read"):
+        model.tastes(attributes=pa.table({"item": [0, 1], "when": far}))

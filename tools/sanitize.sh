@@ -4,7 +4,8 @@
 # Run: sh tools/sanitize.sh address,undefined | thread [pytest's arguments]
 #
 # The sanitizer is loaded into Python before all else. Leaks are not looked for: Python leaves
-# much behind when it ends. A finding ends the process, and the test with it.
+# much behind when it ends. A finding ends the process and the tests with it, and is shown.
+# The thread sanitizer knows no threads after a fork: tests of those are left out.
 set -eu
 cd "$(dirname "$0")/.."
 what=$1
@@ -24,8 +25,14 @@ thread) runtime=$($compiler -print-file-name=libtsan.so) ;;
 esac
 for library in "$build"/_native*.so; do export TASTEMIX_NATIVE="$library"; done
 export PYTHONPATH="$PWD/tools/sanitized"
-export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
-export UBSAN_OPTIONS=print_stacktrace=1
-export TSAN_OPTIONS=die_after_fork=0:halt_on_error=1:report_signal_unsafe=0
+report=$build/report
+rm -f "$report".*
+export ASAN_OPTIONS="log_path=$report:detect_leaks=0:allocator_may_return_null=1"
+export UBSAN_OPTIONS="log_path=$report:print_stacktrace=1"
+export TSAN_OPTIONS="log_path=$report:die_after_fork=0:halt_on_error=1:report_signal_unsafe=0:suppressions=$PWD/tools/sanitized/thread.txt"
 # Without random addresses: the thread sanitizer needs some for itself.
-exec env LD_PRELOAD="$runtime" setarch -R "$bin/python" -m pytest -q -p no:cacheprovider "$@"
+env LD_PRELOAD="$runtime" setarch -R "$bin/python" -m pytest -q -p no:cacheprovider "$@" || failed=$?
+for file in "$report".*; do
+    if [ -s "$file" ]; then cat "$file"; failed=1; fi
+done
+exit "${failed:-0}"

@@ -38,7 +38,8 @@ def load(
         with file.open("rb") as stream:
             head = stream.read(4096)
         if head[:4] in (b"PAR1", b"PARE"):
-            return reading_parquet.load(file, columns, max_memory)
+            table = reading_parquet.load(file, columns, max_memory)
+            return [table[name] for name in columns]
         return reading_csv.load(file, head, columns, max_memory)
     except (pa.ArrowException, MemoryError, UnicodeError, OSError) as error:
         raise DataError(

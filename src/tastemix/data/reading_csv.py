@@ -33,18 +33,7 @@ def load(
     """The named columns, typed by the first block; if that does not hold, read again as text."""
     from pyarrow import csv
 
-    compression = next((how for start, how in _COMPRESSED.items() if head.startswith(start)), None)
-    if compression is None and b"\0" in head:
-        raise DataError(f"{file} is neither csv nor parquet: convert it, or use Ratings.from_table")
-
-    size = file.stat().st_size
-    allowed = memory.most(max_memory, size)
-    # A file whose every row might be a short one is not counted.
-    counted = compression is not None or size * (1 + _BYTES_A_ROW // _LEAST_ROW) > allowed
-
-    def stream() -> Any:
-        whole = pa.input_stream(file, compression=compression)
-        return pa.PythonFile(_Counted(whole, file, allowed), "r") if counted else whole
+    stream = opener(file, head, max_memory)
 
     def read(kinds: dict[str, pa.DataType], broken: Any = None) -> pa.Table:
         # Only a single thread knows the number of a broken row.
@@ -69,6 +58,23 @@ def load(
         _numbers(rating, pa.float64(), "rating"),
         *(_numbers(time, kinds[3], "timestamp") for time in times),
     ]
+
+
+def opener(file: Path, head: bytes, max_memory: int | None) -> Callable[[], Any]:
+    """What opens a file for Arrow, which refuses it once it takes too much memory."""
+    compression = next((how for start, how in _COMPRESSED.items() if head.startswith(start)), None)
+    if compression is None and b"\0" in head:
+        raise DataError(f"{file} is neither csv nor parquet: convert it, or use Ratings.from_table")
+    size = file.stat().st_size
+    allowed = memory.most(max_memory, size)
+    # Not counted: a file that would not take too much even if its rows were as short as can be.
+    counted = compression is not None or size * (1 + _BYTES_A_ROW // _LEAST_ROW) > allowed
+
+    def opened() -> Any:
+        whole = pa.input_stream(file, compression=compression)
+        return pa.PythonFile(_Counted(whole, file, allowed), "r") if counted else whole
+
+    return opened
 
 
 class _Counted(io.RawIOBase):

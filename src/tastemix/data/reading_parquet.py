@@ -21,13 +21,16 @@ MOST_BATCH = 65536
 _TEXT_INDEX = 4  # bytes
 
 
-def load(file: Path, columns: Sequence[str], max_memory: int | None) -> list[pa.ChunkedArray]:
-    """The named columns; text as numbers into a dictionary of its distinct values."""
+def load(
+    file: Path, columns: Sequence[str] | None, max_memory: int | None, ids: int = 2
+) -> pa.Table:
+    """The named columns, or all; text in the first `ids` as numbers into a dictionary of it."""
     import pyarrow.parquet as pq
 
     # memory_map=False: a file that is replaced while it is read must not take the process down.
     with file.open("rb") as content, pq.ParquetFile(file, memory_map=False) as parquet:
         schema = parquet.schema_arrow
+        columns = schema.names if columns is None else columns
         positions(columns, schema.names)
         size = content.seek(0, 2)
         allowed = memory.most(max_memory, size)
@@ -40,15 +43,10 @@ def load(file: Path, columns: Sequence[str], max_memory: int | None) -> list[pa.
             reason = error if isinstance(error, ValueError) else "a page's header is not valid"
             raise DataError(f"{file} cannot be read ({reason}): write it again") from None
         if claims.has_deltas:
-            table = read_slowly(parquet, columns, allowed, claims.longest, file)
-            return _named(table, columns)
-    text = [name for name in columns[:2] if is_text(schema.field(name).type)]
+            return read_slowly(parquet, columns, allowed, claims.longest, file)
+    text = [name for name in columns[:ids] if is_text(schema.field(name).type)]
     with pq.ParquetFile(file, memory_map=False, read_dictionary=text) as parquet:
-        return _named(parquet.read(columns=list(columns)), columns)
-
-
-def _named(table: pa.Table, columns: Sequence[str]) -> list[pa.ChunkedArray]:
-    return [table[name] for name in columns]
+        return parquet.read(columns=list(columns))
 
 
 def _widths(parquet: pq.ParquetFile, columns: Sequence[str]) -> dict[int, int | None]:
