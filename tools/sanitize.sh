@@ -25,7 +25,7 @@ thread) runtime=$($compiler -print-file-name=libtsan.so) ;;
 esac
 for library in "$build"/_native*.so; do export TASTEMIX_NATIVE="$library"; done
 export PYTHONPATH="$PWD/tools/sanitized"
-report=$build/report
+report=$PWD/build/report-${what%%,*}  # options are separated by commas
 rm -f "$report".*
 export ASAN_OPTIONS="log_path=$report:detect_leaks=0:allocator_may_return_null=1"
 export UBSAN_OPTIONS="log_path=$report:print_stacktrace=1"
