@@ -100,3 +100,26 @@ def test_a_model_of_the_last_release_still_loads() -> None:
     assert sum(parts["value"].to_pylist()) == pytest.approx(
         model.predict("ann", "Heat", clip=False), abs=1e-5
     )
+
+
+def test_someone_new_is_counted_from_what_items_get_on_average() -> None:
+    """The row that predicts the items' means: nearer to them than the mean row."""
+    model = METHOD.fit(RATINGS)
+    factors, means = model.factors, model.items.mean
+    usual = model.predict([-1] * 60, np.arange(60), clip=False)
+    plain = factors.items @ factors.users.mean(axis=0) + factors.shift
+    assert np.abs(usual - means).mean() < 0.7 * np.abs(plain - means).mean()
+    assert (factors.pulls.users.mean >= 0).all()
+
+
+@pytest.mark.parametrize("ends", [(1, 10), (0, 100), (-10, 10), (1000, 1004)])
+def test_ratings_on_another_scale_give_the_same_model(ends: tuple[float, float]) -> None:
+    low, high = ends
+    half, stretch = RATINGS.by_user, (high - low) / 4
+    other = tm.Ratings.from_arrays(
+        half.rows, half.indices, low + (half.values.astype(float) - 1) * stretch, scale=ends
+    )
+    one, two = tm.CNMF(ranking=0).fit(RATINGS), tm.CNMF(ranking=0).fit(other)
+    expected = low + (one.predict(half.rows, half.indices) - 1) * stretch
+    found = two.predict(half.rows, half.indices)
+    np.testing.assert_allclose(found, expected, atol=1e-3 * (high - low))
