@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tastemix.data.ids import Ids, Indices
@@ -19,6 +21,9 @@ SHRINKAGE = 10.0
 EXAMPLES = 3
 """Rated items that are named for a taste in an explanation."""
 BASELINE = "baseline"
+RATED = "rated "
+"""Before the id of an item, in the name of its part."""
+_NOBODY = np.empty(0, np.int32)
 COLUMNS = ("part", "user_weight", "item_weight", "value", "because")
 
 
@@ -41,6 +46,38 @@ def parts(factors: Factors, u: int, i: int, rated: Indices, ids: Ids) -> pa.Tabl
     weights = [pa.array(column, from_pandas=True) for column in columns]
     because = pa.ListArray.from_arrays(pa.array(ends), ids.take(examples))
     return pa.Table.from_arrays([pa.array(names, pa.string()), *weights, because], names=COLUMNS)
+
+
+def scaled(table: pa.Table, weight: float) -> pa.Table:
+    """Parts that count this much: the user's weights and the values are multiplied."""
+    for name in ("user_weight", "value"):
+        wide = pc.multiply(table[name], weight)
+        table = table.set_column(table.column_names.index(name), name, wide)
+    return table
+
+
+def of_rated(found: Sequence[tuple[int, float, float]], ids: Ids) -> pa.Table:
+    """A part for each rated item, from its number, the user's weight and the item's."""
+    numbers = np.array([number for number, _, _ in found], np.int32)
+    named = ids.take(numbers)
+    names = [f"{RATED}{value}" for value in named.to_pylist()]
+    user, item = (np.array([part[at] for part in found], np.float64) for at in (1, 2))
+    because = pa.ListArray.from_arrays(pa.array(np.arange(len(found) + 1, dtype=np.int32)), named)
+    columns = [pa.array(names, pa.string()), *map(pa.array, (user, item, user * item)), because]
+    return pa.Table.from_arrays(columns, names=COLUMNS)
+
+
+def part(name: str, user: float, item: float, ids: Ids) -> pa.Table:
+    """One part that no rated item stands for."""
+    nobody = pa.ListArray.from_arrays(pa.array([0, 0], pa.int32()), ids.take(_NOBODY))
+    columns = [pa.array([value]) for value in (name, user, item, user * item)]
+    return pa.Table.from_arrays([*columns, nobody], names=COLUMNS)
+
+
+def sorted_parts(table: pa.Table) -> pa.Table:
+    """The largest first; of equal ones the earlier."""
+    order = np.argsort(-table["value"].to_numpy(), kind="stable")
+    return table.take(pa.array(order)).combine_chunks()
 
 
 @cache

@@ -18,6 +18,8 @@ from tastemix.engine.base import Engine
 from tastemix.errors import DataError, ParameterError
 from tastemix.model import changes, explain, fold_in, topn
 from tastemix.model.factors import Factors, Floats, Head, Population, Scores
+from tastemix.model.links import Weights, stars_by_user
+from tastemix.model.ordering import Ordering
 from tastemix.model.person import NewItem, Person
 from tastemix.model.similar import Directions
 from tastemix.model.uncertainty import Noise, placed_on
@@ -154,15 +156,27 @@ class Model:
         std = self._std(user, item)
         return (float(predicted[0]), float(std[0])) if one else (predicted, std)
 
-    @property
+    @cached_property
     def ordering(self) -> Scores:
-        """The scores that `recommend` uses."""
-        return self.scores if self.ranking is None else self.ranking.factors
+        """The scores that `recommend` uses; without the ratings, those of tastes and popularity."""
+        head = self.ranking
+        if head is None:
+            return self.scores
+        if head.weights == Weights():
+            return head.factors
+        stars = None if self.ratings is None else stars_by_user(self.ratings)
+        links = None if stars is None else head.links
+        return Ordering(head.factors, links, stars, self.items.stars(self.scale), head.weights)
 
     def predict_numbers(
         self, user: Indices, item: Indices, *, clip: bool = True, fallback: Fallback = "mean"
     ) -> Floats:
         """As `predict`, by dense numbers; −1 is an unknown id."""
+        if isinstance(self.scores, Ordering):
+            raise ParameterError(
+                f"a {self.method} model orders items and predicts no ratings: use recommend, or "
+                "another method"
+            )
         if fallback not in ("mean", None):
             raise ParameterError(f"fallback is {fallback!r}: choose 'mean' or None")
         if fallback == "mean" and self.unknown == "average":
@@ -222,11 +236,16 @@ class Model:
         if of not in ("rating", "score"):
             raise ParameterError(f"of is {of!r}: choose 'rating' or 'score'")
         u, i = self.users.ids.number(user), self.items.ids.number(item)
-        factors = self.ranking.factors if of == "score" and self.ranking else self.factors
         rated = (
             self.ratings.by_user.row(u)[0] if self.ratings is not None else np.empty(0, np.int32)
         )
-        return explain.parts(factors, u, i, rated, self.items.ids)
+        orders = of == "score" or isinstance(self.scores, Ordering)
+        scores = self.ordering if orders else self.factors
+        if isinstance(scores, Ordering):
+            return scores.parts(u, i, rated, self.items.ids)
+        if not isinstance(scores, Factors):
+            scores = self.factors
+        return explain.parts(scores, u, i, rated, self.items.ids)
 
     def tastes(self, n: int = 8) -> pa.Table:
         """The n items with the largest weight in each taste: taste (from 1), item, weight.

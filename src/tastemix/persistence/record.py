@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tastemix.errors import ModelFileError
 
-LATER = frozenset({"unknown", "pulls", "choice_penalty", "choice_shrinkage"})
+LATER = frozenset({"unknown", "pulls", "choice_penalty", "choice_shrinkage", "scores", "weights"})
 """Fields that version 2 of the format did not have; without them, they have their defaults."""
 
 
