@@ -1,85 +1,106 @@
 """Accuracy and readability side by side: can a person read the model that predicts best?
 
-python benchmarks/readable.py            MovieLens 100K and 1M, one split, three seeds each
+python benchmarks/readable.py                     four data sets, one split, five seeds
+python benchmarks/readable.py 'tm.CNMF(rank=16)'  methods of your own on MovieLens 1M, printed only
+python benchmarks/readable.py typical             which items to list: ways to choose them
+python benchmarks/readable.py tastes > docs/tastes.md      of tm.fit, or of a method that follows
 
-Of the 15 top items of every taste (`model.tastes`):
-    genres       mean cosine of their idf-weighted genres, over pairs of items
-    co-liking    NPMI of pairs: how much more often than by chance held-out people like both
-Of predictions of liked held-out items (relevant from ¾ of the scale):
+Of the 15 most typical items of every taste (`model.tastes`):
+    genres       mean cosine of their idf-weighted genres, over pairs of items (MovieLens)
+    co-liking    NPMI: how much more often than by chance someone likes both of two, in held-out
+                 ratings, over all pairs of a taste together
+Of predictions of liked held-out items (from ¾ of the scale):
     parts        tastes needed for 80 % of what tastes add, the median
     baseline     share of the prediction that no taste adds
     agreement    cosine of tastes matched between two seeds, the mean
 
-Results land in docs/beyond/readable.json and readable.md.
+Results land in docs/beyond/readable.json and readable.md, typical.json and typical.md.
 """
 
 from __future__ import annotations
 
 import itertools
+import sys
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
 import tastemix as tm
-from beyond import DOCS, rmse
+from beyond import DOCS, SETS, TITLES, data, rmse
 from peers import pages
+from tastemix.methods import default_method
 
 TOP = 15
 POPULAR = 1000
 SAMPLE = 3000
-SEEDS = (0, 1, 2)
-METHODS = {
+SEEDS = range(5)
+GENRES = ("ml-100k", "ml-1m")
+DIGITS = {"rmse": 4, "parts": 1}
+FIGURES = ("rmse", "genres", "co-liking", "parts", "baseline", "agreement")
+ONES: dict[str, Any] = {
+    "CNMF, rank 12": tm.CNMF(rank=12, ranking=0),
+    "CNMF, rank 22": tm.CNMF(rank=22, ranking=0),
+    "ANMF, the mean of 8": tm.ANMF(ranking=0),
     "RNMF(6)": tm.RNMF(6),
     "MIXD(10)": tm.MIXD(10),
-    "ANMF, the mean of 8": tm.ANMF(ranking=0),
-    "ANMF, one fit": tm.ANMF(members=1, ranking=0),
-    "CNMF, rank 12": tm.CNMF(rank=12, ranking=0),
-    "CNMF": tm.CNMF(ranking=0),
-    "CNMF, the mean of 3": tm.CNMF(members=3, ranking=0),
 }
+Figures = dict[str, float]
 
 
 class Readability:
     """What the tastes of models of one data set are judged by."""
 
     def __init__(self, name: str) -> None:
-        ratings = tm.datasets.load(name)
+        ratings = data(name)
         self.train, self.test = tm.holdout(ratings)
-        self.genres = unit_genres(name, ratings)
+        self.genres = unit_genres(name, ratings) if name in GENRES else None
         low, high = ratings.scale
         liked = self.test.by_user.values >= low + 0.75 * (high - low)
         self.user, self.item = self.test.by_user.rows[liked], self.test.by_user.indices[liked]
         shape = len(ratings.users), len(ratings.items)
         self.liked = sp.csc_array((np.ones(len(self.user)), (self.user, self.item)), shape=shape)
 
-    def measured(self, method: Any) -> dict[str, float]:
-        """The figures of a method: the mean over seeds."""
+    def methods(self) -> dict[str, Any]:
+        """The default of `tm.fit` for these ratings, and others."""
+        default = default_method(self.train)
+        return {f"`tm.fit`: {type(default).__name__}": replace(default, ranking=0), **ONES}
+
+    def measured(self, method: Any) -> dict[str, list[float]]:
+        """The figures of a method for every seed, or pair of seeds."""
         models = [replace(method, seed=seed).fit(self.train) for seed in SEEDS]
         each = [self.of(model) for model in models]
-        found = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
-        pairs = itertools.combinations([tastes(model) for model in models], 2)
-        found["agreement"] = float(np.mean([agreement(one, other) for one, other in pairs]))
+        found = {name: [one[name] for one in each] for name in each[0]}
+        pairs = itertools.combinations([directions(model) for model in models], 2)
+        found["agreement"] = [agreement(one, other) for one, other in pairs]
         return found
 
-    def of(self, model: tm.Model) -> dict[str, float]:
+    def of(self, model: tm.Model) -> Figures:
+        """The figures of one model."""
         half = self.test.by_user
         predicted = model.predict_numbers(half.rows, half.indices)
-        tops = top_items(model)
         some = np.random.default_rng(0).choice(len(self.user), min(SAMPLE, len(self.user)), False)
         parts, baseline = self.parts(model, self.user[some], self.item[some])
         return {
             "rmse": rmse(predicted - half.values),
-            "genres": float(np.mean([cosines(self.genres[top]) for top in tops])),
-            "co-liking": float(np.mean([self.npmi(top) for top in tops])),
+            **self.coherence(model.tastes_of("rating").top(TOP)),
             "parts": parts,
             "baseline": baseline,
         }
 
+    def coherence(self, tops: np.ndarray) -> Figures:
+        """How well the top items of tastes go together."""
+        found = (
+            {} if self.genres is None else {"genres": mean(cosines(self.genres[t]) for t in tops)}
+        )
+        return {**found, "co-liking": mean(self.npmi(top) for top in tops)}
+
     def parts(self, model: tm.Model, user: np.ndarray, item: np.ndarray) -> tuple[float, float]:
+        """Tastes for 80 % of what tastes add, and the share that they do not."""
         factors = model.factors
         products = (factors.users[user] * factors.items[item])[:, factors.tastes]
         values = products.sum(axis=2) / factors.members
@@ -90,26 +111,28 @@ class Readability:
         return float(np.median(needed)), float(np.mean(1 - total / np.maximum(raw, 1e-9)))
 
     def npmi(self, top: np.ndarray) -> float:
-        """Mean normalised pointwise mutual information over pairs of items."""
+        """Normalised pointwise mutual information of liking two of these items."""
         both = (self.liked[:, top].T @ self.liked[:, top]).toarray() / self.liked.shape[0]
-        alone = np.diag(both)
-        one, other = np.triu_indices(len(top), 1)
-        joint = both[one, other]
-        seen = joint > 0
-        found = np.full(len(joint), -1.0)
-        chance = np.log(joint[seen] / (alone[one] * alone[other])[seen])
-        found[seen] = chance / -np.log(joint[seen])
-        return float(found.mean())
+        alone, (one, other) = np.diag(both), np.triu_indices(len(top), 1)
+        joint, chance = both[one, other].mean(), (alone[one] * alone[other]).mean()
+        return float(np.log(joint / chance) / -np.log(joint)) if joint > 0 else -1.0
 
-    def by_chance(self) -> float:
-        """The genre coherence of popular items."""
+    def by_chance(self) -> Figures:
+        """The coherence of popular items drawn at random."""
         popular = np.argsort(-self.train.by_item.counts)[:POPULAR]
-        return cosines(self.genres[popular])
+        rng = np.random.default_rng(0)
+        size = min(TOP, len(popular))
+        return self.coherence(np.array([rng.choice(popular, size, False) for _ in range(200)]))
+
+
+def items_of(name: str) -> pa.Table:
+    """Ids, titles and genres of films."""
+    return pq.read_table(pages.movielens().with_name(f"{name}-items.parquet"))
 
 
 def unit_genres(name: str, ratings: tm.Ratings) -> np.ndarray:
     """A row per item: its genres, weighted by idf, of length one."""
-    table = pq.read_table(pages.movielens().with_name(f"{name}-items.parquet"))
+    table = items_of(name)
     names = dict(zip(table["id"].to_pylist(), table["genres"].to_pylist(), strict=True))
     listed = [names[item].split("|") for item in ratings.items.values.to_pylist()]
     every = sorted(set(itertools.chain.from_iterable(listed)))
@@ -119,20 +142,18 @@ def unit_genres(name: str, ratings: tm.Ratings) -> np.ndarray:
     return weighted / np.maximum(length, 1e-12)
 
 
+def mean(values: Any) -> float:
+    return float(np.mean(list(values)))
+
+
 def cosines(rows: np.ndarray) -> float:
     """The mean cosine over pairs of rows of length one."""
     return float((rows @ rows.T)[np.triu_indices(len(rows), 1)].mean())
 
 
-def top_items(model: tm.Model) -> np.ndarray:
-    listed = model.tastes(n=TOP)
-    numbers = model.items.ids.find(listed["item"])
-    return numbers.reshape(-1, TOP)
-
-
-def tastes(model: tm.Model) -> np.ndarray:
-    """A column of length one per taste."""
-    rows = model.factors.items[:, model.factors.tastes].mean(axis=2)
+def directions(model: tm.Model) -> np.ndarray:
+    """A column of length one per taste: the weights of the items."""
+    rows = model.tastes_of("rating").item_weights(model.factors.items)
     return rows / np.maximum(np.linalg.norm(rows, axis=0), 1e-12)
 
 
@@ -142,25 +163,138 @@ def agreement(one: np.ndarray, other: np.ndarray) -> float:
     return float(cosine[linear_sum_assignment(cosine, maximize=True)].mean())
 
 
-def main() -> None:
-    measured: dict[str, Any] = {}
-    text = ""
-    for name, title in (("ml-100k", "MovieLens 100K"), ("ml-1m", "MovieLens 1M")):
-        judge = Readability(name)
-        rows = []
-        for label, method in METHODS.items():
-            tuned = method
-            if name == "ml-100k" and hasattr(method, "tuned_for") and "rank" not in label:
-                tuned = method.tuned_for(judge.train)
-            found = judge.measured(tuned)
-            measured[f"{title}, {label}"] = found
-            figures = [f"{found[key]:.{4 if key == 'rmse' else 2}f}" for key in found]
-            rows.append([label, *figures])
-            print(rows[-1], flush=True)
-        header = [title, "RMSE", "genres", "co-liking", "parts", "baseline", "agreement"]
-        chance = f"Popular items by chance: genres {judge.by_chance():.2f}.\n\n"
-        text += pages.table(header, rows) + "\n" + chance
+def shown(name: str, values: list[float]) -> str:
+    """The mean of a figure, and its range."""
+    digits = DIGITS.get(name, 2)
+    low, middle, high = (f"{v:.{digits}f}" for v in (min(values), np.mean(values), max(values)))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def compared(name: str, title: str, methods: dict[str, Any] | None = None) -> tuple[Any, str]:
+    """The figures of methods on one data set, as data and as a table."""
+    judge, measured, rows = Readability(name), {}, []
+    for label, method in (methods or judge.methods()).items():
+        measured[label] = judge.measured(method)
+        known = [figure for figure in FIGURES if figure in measured[label]]
+        rows.append([label, *(shown(figure, measured[label][figure]) for figure in known)])
+        print(title, *rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    chance = judge.by_chance()
+    said = ", ".join(f"{figure} {value:.2f}" for figure, value in chance.items())
+    header = [title, *("RMSE" if figure == "rmse" else figure for figure in known)]
+    text = f"{pages.table(header, rows)}\nPopular items drawn at random: {said}.\n\n"
+    return {"by chance": chance, **measured}, text
+
+
+def benchmark() -> None:
+    """All data sets."""
+    measured, text = {}, ""
+    for name, title in zip(SETS, TITLES, strict=True):
+        measured[title], table = compared(name, title)
+        text += table
     pages.write(DOCS, "readable", measured, text.rstrip() + "\n")
+
+
+def typical() -> None:
+    """Ways to choose the items that are listed for a taste."""
+    measured: dict[str, Any] = {}
+    rows = []
+    for name, title in zip(SETS[:2], TITLES[:2], strict=True):
+        judge = Readability(name)
+        for label, method in ONES.items():
+            models = [replace(method, seed=seed).fit(judge.train) for seed in SEEDS]
+            row = [f"{title}, {label}"]
+            for way, values in WAYS.items():
+                each = [judge.coherence(top_by(values, model)) for model in models]
+                found = {figure: mean(one[figure] for one in each) for figure in each[0]}
+                measured.setdefault(row[0], {})[way] = found
+                row.append(f"{found['genres']:.2f}, {found['co-liking']:.2f}")
+            rows.append(row)
+    pages.write(DOCS, "typical", measured, pages.table(["genres, co-liking", *WAYS], rows))
+
+
+def top_by(way: Any, model: tm.Model) -> np.ndarray:
+    """(tastes, 15): the items that a way of choosing puts first."""
+    tastes = model.tastes_of("rating")
+    weight = tastes.item_weights(model.factors.items)
+    count = model.items.count[:, None]
+    order = np.argsort(-way(weight, tastes.typical, count / (count + 10)), axis=0, kind="stable")
+    return order[:TOP].T
+
+
+WAYS = {
+    "what the taste adds to their ratings": lambda weight, typical, trust: typical,
+    "weight": lambda weight, typical, trust: weight * trust,
+    "weight minus its mean over tastes": lambda weight, typical, trust: (
+        (weight - weight.mean(axis=1, keepdims=True)) * trust
+    ),
+    "share of the item's total": lambda weight, typical, trust: weight / total(weight) * trust,
+    "weight times share": lambda weight, typical, trust: weight**2 / total(weight) * trust,
+}
+
+
+def total(weight: np.ndarray) -> np.ndarray:
+    return np.maximum(weight.sum(axis=1, keepdims=True), 1e-12)
+
+
+HEAD = """# The tastes of MovieLens 1M
+
+All tastes of `{}`,
+as `model.tastes(attributes=…)` numbers, names and lists them. It was given the titles and genres of
+the films. The tastes themselves come from the ratings alone. *Adds* is what a taste adds to a
+prediction for the average user, in stars. `python benchmarks/readable.py tastes` prints this page.
+"""
+
+
+def tastes(method: Any = None) -> None:
+    """A page of all tastes of MovieLens 1M, with the names that the program gave them."""
+    ratings, films = data("ml-1m"), items_of("ml-1m")
+    title = dict(zip(films["id"].to_pylist(), films["title"].to_pylist(), strict=True))
+    model = (method or default_method(ratings)).fit(ratings)
+    print(HEAD.format(model.made_by))
+    for of, about in (
+        ("rating", "The tastes that predict ratings"),
+        ("score", "The tastes that `recommend` orders by"),
+    ):
+        if of == "score" and model.ranking is None:
+            continue
+        print(f"## {about}\n")
+        if of == "score":
+            print("Their scores have no unit. See [why they differ](tutorial.md#recommend).\n")
+        rows: dict[int, list[dict[str, Any]]] = {}
+        for row in model.tastes(8, of=of, attributes=films).to_pylist():
+            rows.setdefault(row["taste"], []).append(row)
+        body = [
+            [number, some[0]["name"], f"{some[0]['adds']:.2f}", listed(some, title)]
+            for number, some in rows.items()
+        ]
+        print(left_table(["taste", "name", "adds", "its most typical films"], body))
+
+
+def listed(rows: list[dict[str, Any]], title: dict[int, str]) -> str:
+    return "; ".join(title[row["item"]] for row in rows).replace("|", "/")
+
+
+def left_table(header: list[str], rows: list[list[Any]]) -> str:
+    lines = ("| " + " | ".join(map(str, row)) + " |" for row in (header, ["---"] * 4, *rows))
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    asked, *given = sys.argv[1:] or [""]
+    if asked == "":
+        benchmark()
+    elif asked == "typical":
+        typical()
+    elif asked == "tastes":
+        tastes(*map(method_of, given))
+    else:
+        own = {text: method_of(text) for text in (asked, *given)}
+        print(compared("ml-1m", "MovieLens 1M", own)[1])
+
+
+def method_of(text: str) -> Any:
+    """A method as Python spells it."""
+    return eval(text, {"tm": tm})
 
 
 if __name__ == "__main__":

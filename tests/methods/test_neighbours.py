@@ -43,6 +43,7 @@ def test_recommend_orders_by_the_sum_over_rated_items() -> None:
         table = MODEL.recommend(user, 5)
         unseen = np.where(a[user] > 0, -np.inf, expected[user])
         np.testing.assert_allclose(table["score"], np.sort(unseen)[::-1][:5], rtol=1e-5)
+        assert table["rating"].null_count == 5
         np.testing.assert_allclose(unseen[table["item"].to_numpy()], table["score"], rtol=1e-5)
 
 
@@ -54,7 +55,7 @@ def test_an_explanation_is_the_rated_items_and_adds_up_to_the_score() -> None:
     stars = dict(zip(rated[0].tolist(), rated[1].tolist(), strict=True))
     for part in parts.to_pylist():
         (item,) = part["because"]
-        assert part["part"] == f"rated {item}"
+        assert (part["part"], part["name"]) == (f"rated {item}", str(item))
         assert part["user_weight"] == stars[item]
         assert part["value"] == part["user_weight"] * part["item_weight"] > 0
     values = parts["value"].to_pylist()

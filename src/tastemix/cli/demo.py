@@ -51,9 +51,11 @@ def demo(
     item = best["item"][0].as_py()
     say(f"\n[bold]5. Why {escape(item)}?[/] The parts add up to the prediction:")
     why = Table("part", "adds", f"because {escape(user)} rated")
-    for row in model.explain(user, item).to_pylist():
+    kinds = {dish: [name] for name, names in dishes.tastes().items() for dish in names}
+    for row in model.explain(user, item, attributes=kinds).to_pylist():
         if row["value"] > 0.005:
-            why.add_row(row["part"], f"{row['value']:.2f}", ", ".join(row["because"]))
+            part = f"{row['part']}, {row['name']}"
+            why.add_row(part, f"{row['value']:.2f}", ", ".join(row["because"]))
     why.add_row("[bold]sum[/]", f"[bold]{best['score'][0].as_py():.2f}[/]", "")
     out.print(why)
     if output is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pyarrow as pa
 import typer
@@ -16,6 +16,7 @@ from tastemix.cli.console import out, say
 from tastemix.data.ids import Ids
 from tastemix.errors import ParameterError
 from tastemix.evaluation import metrics
+from tastemix.model.model import Of
 from tastemix.persistence import load
 
 Saved = Annotated[Path, typer.Argument(help="Folder of a model saved by train.")]
@@ -25,6 +26,15 @@ UserIds = Annotated[
     list[str], typer.Option("--user", help="User id; repeat the option for more users.")
 ]
 ItemId = Annotated[str, typer.Option("--item", help="Item id.")]
+Explained = Annotated[str, typer.Option("--of", help="rating, or score: what recommend orders by.")]
+AttributesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--attributes",
+        help="CSV or Parquet file to name tastes by: item ids in its first column, then attributes "
+        "such as genres (separated by |), and perhaps a column title.",
+    ),
+]
 
 
 def recommend(
@@ -48,47 +58,60 @@ def recommend(
     _show(fitted.recommend(asked, n, seen=[] if include_seen else None), as_json)
 
 
-def explain(model: Saved, user: UserId, item: ItemId, as_json: Json = False) -> None:
+def explain(
+    model: Saved,
+    user: UserId,
+    item: ItemId,
+    of: Explained = "rating",
+    attributes: AttributesFile = None,
+    as_json: Json = False,
+) -> None:
     """Explain a predicted rating, taste by taste.
 
     Example: tastemix explain movies.tastemix --user ann --item Heat
     """
     fitted = load(model)
     ids = _id(fitted.users.ids, user), _id(fitted.items.ids, item)
-    parts = fitted.explain(*ids)
+    parts = fitted.explain(*ids, of=cast(Of, of), attributes=attributes)
     if as_json:
         _show(parts, as_json)
         return
-    table = Table("part", "user", "item", "adds", "because of")
+    table = Table("part", "named", "user", "item", "adds", "because of")
     for row in parts.to_pylist():
         weights = (row["user_weight"], row["item_weight"])
         cells = ["" if weight is None else f"{weight:.3f}" for weight in weights]
         because = escape(", ".join(map(str, row["because"])))
-        table.add_row(row["part"], *cells, f"{row['value']:+.3f}", because)
+        name = "" if row["name"] == row["part"] else escape(row["name"])
+        table.add_row(row["part"], name, *cells, f"{row['value']:+.3f}", because)
     out.print(table)
     raw = sum(parts["value"].to_pylist())
-    predicted = fitted.predict([ids[0]], [ids[1]])[0]
-    say(f"the parts add up to {raw:.3f}; the prediction on the scale is {predicted:.3f}")
+    predicted = fitted.predict(*ids)
+    whole = "score" if of == "score" else "prediction"
+    say(f"the parts add up to the {whole} {raw:.3f}; the rating on the scale is {predicted:.3f}")
 
 
 def tastes(
     model: Saved,
     n: Annotated[int, typer.Option("-n", help="Number of items per taste.")] = 8,
+    of: Explained = "rating",
+    attributes: AttributesFile = None,
     as_json: Json = False,
 ) -> None:
-    """List the items with the largest weight in each taste.
+    """List the most typical items of each taste, the taste that adds most first.
 
     Example: tastemix tastes movies.tastemix -n 5
     """
-    found = load(model).tastes(n)
+    found = load(model).tastes(n, of=cast(Of, of), attributes=attributes)
     if as_json:
         _show(found, as_json)
         return
-    table = Table("taste", "its items")
+    table = Table("taste", "adds", *(["named"] if attributes else []), "its items")
     rows = found.to_pylist()
     for taste in dict.fromkeys(row["taste"] for row in rows):
-        items = ", ".join(str(row["item"]) for row in rows if row["taste"] == taste)
-        table.add_row(str(taste), escape(items))
+        here = [row for row in rows if row["taste"] == taste]
+        items = escape(", ".join(str(row["item"]) for row in here))
+        name = [escape(here[0]["name"])] if attributes else []
+        table.add_row(str(taste), f"{here[0]['adds']:.2f}", *name, items)
     out.print(table)
 
 

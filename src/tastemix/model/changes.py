@@ -35,7 +35,7 @@ def updated(
     users = model.users.ids.find(both.users.values)
     items = model.items.ids.find(both.items.values)
     placed, ranking = engine_of(engine).place(both), model.ranking
-    where = placed, both.shift, users, items, checks.whole("steps", steps, least=0)
+    where = placed, users, items, checks.whole("steps", steps, least=0)
     head, done = fold_in.updated(Head(model.factors, model.phases), *where)
     if ranking is not None:
         ranking, _ = fold_in.updated(ranking, *where)
@@ -59,6 +59,7 @@ def updated(
         ratings=both,
         ranking=ranking,
         noise=noise,
+        origin=None,
     )
 
 
@@ -82,6 +83,7 @@ def compressed(model: Model, rank: int | None, engine: Engine | str | None = Non
         ranking=ranking,
         method="Compressed",
         parameters={"rank": rank, "of": model.made_by},
+        origin=None,
     )
 
 
@@ -99,7 +101,7 @@ def folded(model: Model, given: Ratings, side: Side, engine: Engine | str | None
     changed: dict[str, Any] = {side: Population.of(given.ids(side), half)}
     changed["noise"] = None if model.noise is None else model.noise.rows(side, new)
     return dataclasses.replace(
-        model, scores=scores, ratings=given, history=(), ranking=ranking, **changed
+        model, scores=scores, ratings=given, history=(), ranking=ranking, origin=model, **changed
     )
 
 

@@ -22,6 +22,7 @@ from tastemix.model.links import Weights, stars_by_user
 from tastemix.model.ordering import Ordering
 from tastemix.model.person import NewItem, Person
 from tastemix.model.similar import Directions
+from tastemix.model.tastes import Tastes
 from tastemix.model.uncertainty import Noise, placed_on
 from tastemix.training.loop import Step
 from tastemix.training.phase import Phase
@@ -29,6 +30,7 @@ from tastemix.training.phase import Phase
 NOTHING_TO_LEARN = "there are no ratings to learn from: give at least one"
 Fallback = Literal["mean"] | None
 Unknown = Literal["mean", "average"]
+Of = Literal["rating", "score"]
 Id = str | int
 
 
@@ -53,6 +55,8 @@ class Model:
     noise: Noise | None = field(default=None, repr=False)
     unknown: Unknown = "mean"
     """How ids without training ratings are predicted: by means, or by the average row."""
+    origin: Model | None = field(default=None, repr=False)
+    """The model that rows were folded into: its tastes are shown."""
 
     @staticmethod
     def of(
@@ -198,16 +202,18 @@ class Model:
         allow: Any = None,
         deny: Any = None,
     ) -> pa.Table:
-        """The n best items that a user has not rated: a table of item and score, the best first.
+        """The n best items that a user has not rated, the best first: item, score and rating.
 
         user: an id, or a list of ids, which adds a column `user`.
         seen: items to leave out, instead of those rated in training ([] for none); for a list of
             users, a mapping from user to items.
         allow, deny: recommend only these items, or none of them.
 
-        The score is the prediction before clipping. For methods with separate factors for
-        recommendations (`ranking`) it is a score without a unit. Items with equal scores are
-        ordered by id.
+        The order is that of the score. The score is the prediction before clipping, or, for methods
+        with a score of its own for recommendations (`ranking`), a number without a unit. `rating`
+        is the predicted rating, null where a method predicts none. The two may differ in their
+        order: a rating is predicted as if the user had chosen to rate the item, and the score also
+        counts how likely they are to choose it. Items with equal scores are ordered by id.
         """
         if n < 1:
             raise ParameterError(f"n is {n}: it must be 1 or more")
@@ -217,43 +223,85 @@ class Model:
         best = self.ordering.best(asked, self._seen(asked, seen), allowed, most)
         there = best >= 0
         users, items = np.repeat(asked, there.sum(axis=1)), best[there]
-        columns = [self.items.ids.take(items), pa.array(self.ordering.pairs(users, items))]
-        names = ["item", "score"]
+        scores = pa.array(self.ordering.pairs(users, items))
+        if isinstance(self.scores, Ordering):
+            ratings = pa.nulls(len(items), pa.float64())
+        else:
+            ratings = pa.array(self.predict_numbers(users, items))
+        columns = [self.items.ids.take(items), scores, ratings]
+        names = ["item", "score", "rating"]
         if many:
             columns, names = [self.users.ids.take(users), *columns], ["user", *names]
         return pa.Table.from_arrays(columns, names=names)
 
     def explain(
-        self, user: Any, item: Any, *, of: Literal["rating", "score"] = "rating"
+        self, user: Any, item: Any, *, of: Of = "rating", attributes: Any = None
     ) -> pa.Table:
         """The parts of a prediction, one per taste; their values add up to the raw prediction.
 
-        The columns are part, user_weight, item_weight, value (the product of the weights) and
-        because: the items rated by the user with the largest weight in the taste. The part
-        `baseline` is the share that does not depend on a taste. of="score" explains the score of
-        `recommend` instead.
+        The columns are part, user_weight, item_weight, value (the product of the weights), because
+        (the items rated by the user with the largest weight in the taste) and name. A taste has the
+        number, the name and the scale that `tastes` shows. The part `baseline` is the share that
+        does not depend on a taste.
+
+        of: "rating", or "score" for the score of `recommend`. Where rated items and popularity are
+            part of it, they are parts beside the tastes, none negative, the largest first: `rated
+            <id>`, whose user_weight goes with the rating, and `popularity`.
+        attributes: of the items, to name the tastes by; see `tastes`.
         """
-        if of not in ("rating", "score"):
-            raise ParameterError(f"of is {of!r}: choose 'rating' or 'score'")
+        check_of(of)
         u, i = self.users.ids.number(user), self.items.ids.number(item)
         rated = (
             self.ratings.by_user.row(u)[0] if self.ratings is not None else np.empty(0, np.int32)
         )
-        orders = of == "score" or isinstance(self.scores, Ordering)
-        scores = self.ordering if orders else self.factors
-        if isinstance(scores, Ordering):
-            return scores.parts(u, i, rated, self.items.ids)
-        if not isinstance(scores, Factors):
-            scores = self.factors
-        return explain.parts(scores, u, i, rated, self.items.ids)
 
-    def tastes(self, n: int = 8) -> pa.Table:
-        """The n items with the largest weight in each taste: taste (from 1), item, weight.
+        def by_taste(factors: Factors) -> pa.Table:
+            tastes = self.tastes_of(of)
+            names = tastes.names(attributes)
+            return explain.parts(factors, u, i, rated, self.items.ids, tastes, names)
 
-        Weights are shrunk by ratings / (ratings + 10), since those of rarely rated items are less
-        certain.
+        ordering, head = self.ordering, self.ranking
+        if isinstance(ordering, Ordering) and (of == "score" or ordering is self.scores):
+            return ordering.parts(u, i, self.items.ids, by_taste)
+        return by_taste(head.factors if of == "score" and head is not None else self.factors)
+
+    def tastes(self, n: int = 8, *, of: Of = "rating", attributes: Any = None) -> pa.Table:
+        """The n most typical items of each taste.
+
+        The columns:
+        - taste: its number. 1 is the taste that adds most.
+        - item, weight: what the taste adds to the item for the mean user, whose weight is 1.
+        - typical: what it adds on average for the users who rated the item, shrunk by
+          ratings / (ratings + 10). The items are ordered by it. In a model saved without its
+          ratings it is the weight, shrunk.
+        - name: the three most distinctive items, or attributes.
+        - adds: what the taste adds for the mean user, the mean over all ratings' items.
+
+        of: "rating", or "score" for the tastes that `recommend` orders by.
+        attributes: of the items, to name the tastes by: {item: words}, a table or the path of a CSV
+            or Parquet file. The words are a list, or a text in which | separates them. The first
+            column of a table has the item ids. A column `title` has titles, used in names. All
+            other columns are attributes.
         """
-        return explain.top_of_tastes(self.factors, self.items.count, self.items.ids, n)
+        return self.tastes_of(of).table(n, attributes)
+
+    def tastes_of(self, of: Of) -> Tastes:
+        """The tastes behind the ratings or behind the scores of `recommend`."""
+        check_of(of)
+        return self.shown_tastes[of]
+
+    @cached_property
+    def shown_tastes(self) -> Mapping[Of, Tastes]:
+        """The tastes by what they are of."""
+        if self.origin is not None:
+            return self.origin.shown_tastes
+        rating = Tastes(self.factors, self.items, self.ratings)
+        if self.ranking is None:
+            return {"rating": rating, "score": rating}
+        return {
+            "rating": rating,
+            "score": Tastes(self.ranking.factors, self.items, self.ratings),
+        }
 
     def similar(self, item: Any, n: int = 5) -> pa.Table:
         """The n items with the most similar mix of tastes: item and similarity.
@@ -332,7 +380,7 @@ class Model:
 
     def _std(self, user: Indices, item: Indices) -> Floats:
         if self.noise is None:
-            raise ParameterError(f"a {self.method} model has no standard deviations: use tm.ANMF")
+            raise ParameterError(f"a {self.method} model has no standard deviations: use tm.CNMF")
         place = placed_on(self.predict_numbers(user, item), self.scale)
         return self.noise.std(user, item, (self.users.count, self.items.count), place)
 
@@ -371,6 +419,12 @@ class Model:
                 )
             return topn.chosen(self.ratings.by_user, asked)
         return topn.left_out(self.users.ids, self.items.ids, asked, seen)
+
+
+def check_of(of: Any) -> None:
+    """Raise an error if nothing is known by this name."""
+    if of not in ("rating", "score"):
+        raise ParameterError(f"of is {of!r}: choose 'rating' or 'score'")
 
 
 def _array(number: int) -> Indices:

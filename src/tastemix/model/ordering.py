@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,6 @@ from tastemix.model.factors import Factors, Floats
 from tastemix.model.links import Links, Weights
 from tastemix.model.topn import Allowed, best_items, chosen
 
-POPULARITY = "popularity"
 NO_RATINGS = (
     "this model was saved without its ratings, which its scores are sums over: "
     "save it with them, or fold the user in"
@@ -70,11 +70,11 @@ class Ordering:
         """See Scores.best."""
         return best_items(self.block, user, seen, allowed, n)
 
-    def parts(self, u: int, i: int, rated: Indices, ids: Ids) -> pa.Table:
+    def parts(self, u: int, i: int, ids: Ids, by_taste: Callable[[Factors], pa.Table]) -> pa.Table:
         """The parts of one score, the largest first; see `Model.explain`."""
         tables = []
         if self.factors is not None:
-            tastes = explain.parts(replace(self.factors, shift=0.0), u, i, rated, ids)
+            tastes = by_taste(replace(self.factors, shift=0.0))
             tables.append(explain.scaled(tastes, self.weights.tastes))
         if self.links is not None:
             items, values = self._stars.row(u)
@@ -84,8 +84,7 @@ class Ordering:
             ]
             tables.append(explain.of_rated(found, ids))
         if self.weights.popularity:
-            popular = self.weights.popularity, float(self.popularity[i])
-            tables.append(explain.part(POPULARITY, *popular, ids))
+            tables.append(explain.popular(self.weights.popularity, float(self.popularity[i]), ids))
         return explain.sorted_parts(pa.concat_tables(tables))
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from tastemix.data.ids import single
@@ -25,8 +24,8 @@ class Person:
 
     @property
     def weights(self) -> Floats:
-        """The weight of the user in each taste."""
-        return np.asarray(self.model.factors.users[0], np.float64)
+        """The weight of the user in each taste: that of the mean user is 1."""
+        return self.model.tastes_of("rating").user_weights(self.model.factors.users[0])
 
     def predict(self, items: Any, **options: Any) -> Any:
         """The predicted ratings of items, or of one item; see Model.predict."""
@@ -51,8 +50,9 @@ class NewItem:
 
     @property
     def weights(self) -> Floats:
-        """The weight of the item in each taste."""
-        return np.asarray(self.model.factors.items[0], np.float64)
+        """The weight of the item in each taste: what it adds for the mean user."""
+        weights: Floats = self.model.tastes_of("rating").item_weights(self.model.factors.items)[0]
+        return weights
 
     def predict(self, users: Any, **options: Any) -> Any:
         """The predicted ratings by users, or by one user; see Model.predict."""

@@ -10,7 +10,7 @@ from tastemix.data.ids import Indices
 from tastemix.engine.scoring import Catalogue
 from tastemix.engine.sides import Matrix
 from tastemix.errors import ParameterError
-from tastemix.model import explain
+from tastemix.model import explain, tastes
 from tastemix.model.factors import AT_ONCE, Factors, Floats, Population
 
 SMALLEST = float(np.finfo(np.float32).tiny)
@@ -35,13 +35,13 @@ class Directions:
         for some in np.array_split(np.arange(len(rows)), -(-directions.size // AT_ONCE)):
             wide = rows[some][:, self._tastes].astype(np.float64)
             length = np.maximum(np.linalg.norm(wide, axis=1), SMALLEST)
-            self._scale[some] = explain.trust(population.count[some]) / length
+            self._scale[some] = tastes.trust(population.count[some]) / length
             directions[some] = wide * self._scale[some, None]
         self._catalogue = Catalogue(directions)
 
     def like(self, row: NDArray[np.float32], n: int, number: int = -1) -> pa.Table:
         """The n rows most similar to this one, by id; without the one of this number."""
-        explain.check(n)
+        tastes.check(n)
         asked = row[None, self._tastes]
         seen = np.array([number] if number >= 0 else [], np.int32)
         pointers = np.array([0, len(seen)], np.int64)
