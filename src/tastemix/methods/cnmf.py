@@ -59,7 +59,7 @@ class CNMF(Averaged):
     noise: float | None = None
     choice_penalty: float | None = None
     choice_shrinkage: float = 10.0
-    ranking: int = 2
+    ranking: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:

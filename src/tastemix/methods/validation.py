@@ -12,25 +12,25 @@ from tastemix.model.factors import Scores
 from tastemix.model.links import in_stars
 from tastemix.model.topn import best_items, chosen
 
-SHARE = 0.1
-"""Of the ratings, held back."""
+SEED, SHARE = 2, 0.1
+"""Which ratings are held back, and the share of them."""
 LIKED = 4.0
 """Stars of an item that is worth being on a list."""
 LENGTH = 10
-MOST_SCORES = 1 << 24
-"""Scores of all items for some users, held at a time."""
+MOST_SCORES, FEWEST_USERS = 1 << 23, 500
+"""Scores of the users that are judged, for all items; with many items, users."""
 
 
 class Validation:
     """Ratings to learn from, and lists judged by the liked ones among those held back."""
 
-    def __init__(self, ratings: Ratings, seed: int = 0) -> None:
-        taken = drawn(len(ratings), seed, SHARE)
+    def __init__(self, ratings: Ratings) -> None:
+        taken = drawn(len(ratings), SEED, SHARE)
         liked = in_stars(ratings.by_user.values, ratings.scale) >= LIKED
         self.learning = ratings.subset(~taken)
         held = ratings.subset(taken & liked).by_user
         there = np.flatnonzero(held.counts).astype(np.int32)
-        most = max(1, MOST_SCORES // len(ratings.items))
+        most = max(FEWEST_USERS, MOST_SCORES // len(ratings.items))
         if len(there) > most:
             there = there[np.linspace(0, len(there) - 1, most).astype(np.int64)]
         if len(self.learning) == 0:
