@@ -53,7 +53,8 @@ class CNMF(Averaged):
     model.
 
     With members above 1 it is the mean of several fits: somewhat more accurate, and harder to
-    read. `recommend` uses `ranking` further factorisations, as in ANMF.
+    read. `recommend` adds up tastes of `ranking` further factorisations, rated items and
+    popularity, as in ANMF.
     """
 
     rank: int | None = None

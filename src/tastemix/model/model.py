@@ -372,7 +372,8 @@ class Model:
         """Write the model as a folder of Parquet and JSON files; an existing model is replaced.
 
         ratings: whether to save the training ratings. Without them the folder is smaller, but
-            `recommend` needs `seen`, and the loaded model cannot be updated.
+            `recommend` needs `seen`, rated items do not count in its score, and the loaded model
+            cannot be updated.
         """
         from tastemix import persistence
 
