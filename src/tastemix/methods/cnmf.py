@@ -55,7 +55,8 @@ class CNMF(Averaged):
     model.
 
     With members above 1 it is the mean of several fits: somewhat more accurate, and harder to
-    read. `recommend` uses `ranking` further factorisations, as in ANMF.
+    read. `recommend` adds up tastes of `ranking` further factorisations, rated items and
+    popularity, as in ANMF.
     """
 
     rank: int | None = None
@@ -64,7 +65,7 @@ class CNMF(Averaged):
     noise: float | None = None
     choice_penalty: float | None = None
     choice_shrinkage: float = 10.0
-    ranking: int = 2
+    ranking: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:
