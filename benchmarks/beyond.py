@@ -218,7 +218,7 @@ def final() -> None:
     rows, measured = [], {}
     for name, title in zip(SETS, TITLES, strict=True):
         ratings = data(name)
-        own = default_method(ratings)
+        own = default_method()
         methods = [method(rank) for method in PAPER for rank in RANKS]
         methods += [tm.Baseline(), replace(own, members=4, ranking=0), own]
         parts: Any = [tm.holdout(ratings)] if name == "jester" else 5
@@ -303,7 +303,7 @@ def choices() -> None:
         own, half = tm.CNMF(ranking=0).tuned_for(train), test.by_user
         methods = {
             "Baseline": tm.Baseline(),
-            "ANMF": replace(default_method(train), ranking=0),
+            "ANMF": replace(default_method(), ranking=0),
             "CNMF": own,
             "CNMF, mean of 3": replace(own, members=3),
         }
@@ -321,7 +321,7 @@ def fits(**options: Any) -> Iterator[tuple[str, str, tm.Ratings, tm.Ratings, tm.
     """A default fit on 80 % of every data set."""
     for name, title in zip(SETS, TITLES, strict=True):
         train, test = tm.holdout(data(name))
-        model = replace(default_method(train), **options).fit(train)
+        model = replace(default_method(), **options).fit(train)
         yield name, title, train, test, model
 
 

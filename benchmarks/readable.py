@@ -71,7 +71,7 @@ class Readability:
 
     def methods(self) -> dict[str, Any]:
         """The default of `tm.fit` for these ratings, and others."""
-        default = default_method(self.train)
+        default = default_method()
         return {f"`tm.fit`: {type(default).__name__}": replace(default, ranking=0), **ONES}
 
     def measured(self, method: Any) -> dict[str, list[float]]:

@@ -73,7 +73,7 @@ def singles(ratings: tm.Ratings, quick: bool) -> None:
         more = tm.Ratings.from_arrays(*ml_1m_like(10), scale=(1, 5))
         # A call costs the same however well the factors fit.
         columns["10 M ratings"] = single_calls(
-            dataclasses.replace(default_method(more), steps=1).fit(more)
+            dataclasses.replace(default_method(), steps=1).fit(more)
         )
     print(f"{'µs, the least of many':<30}" + "".join(f"{name:>14}" for name in columns))
     for call in columns["ML-1M"]:

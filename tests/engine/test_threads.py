@@ -16,6 +16,7 @@ from tastemix.engine import CpuEngine, Pair, _native
 from tastemix.engine.objective import Objective
 from tests.conftest import random_ratings
 from tests.engine.problems import ISAS, OBJECTIVES, isa, steps
+from tests.engine.test_estimated import OBJECTIVE as ESTIMATED
 
 RATINGS = random_ratings(900, 500, 0.15, seed=1)  # several chunks a side
 
@@ -34,7 +35,10 @@ def digest(factors: Pair) -> str:
 def digests(rank: int = 10) -> list[str]:
     return [
         digest(steps(CpuEngine(), RATINGS, rank, objective, 3).factors())
-        for objective in map(OBJECTIVES.get, ("l1", "prior 3", "weak dynamic", "towards choices"))
+        for objective in map(
+            {**OBJECTIVES, "estimated": ESTIMATED}.get,
+            ("l1", "prior 3", "weak dynamic", "towards choices", "estimated"),
+        )
     ]
 
 

@@ -9,7 +9,6 @@ import tastemix as tm
 from tastemix.data import splits
 from tastemix.errors import ParameterError
 from tastemix.evaluation.search import Search, Trial, beside, candidates, search
-from tastemix.methods import default_method
 from tests.conftest import Watched, random_ratings
 
 
@@ -61,18 +60,10 @@ def test_the_baseline_is_a_candidate_and_may_be_the_best() -> None:
     assert tm.Baseline() in candidates(planted(2))
 
 
-def test_l2_of_our_own_method_is_searched(found: tuple[tm.Ratings, Search, list[Trial]]) -> None:
-    ratings, _, seen = found
-    own = default_method(ratings)
-    tried = {trial.method.l2 for trial in seen if isinstance(trial.method, tm.ANMF)}
-    assert min(tried) <= own.l2 < own.l2 * 4 <= max(tried)
-
-
-def test_where_ratings_are_mostly_noise_a_larger_l2_is_found() -> None:
-    ratings = offsets_only()
-    own = [trial for trial in search(ratings).trials if isinstance(trial.method, tm.ANMF)]
-    best = min(own, key=lambda trial: trial.rmse).method
-    assert best.l2 >= 4 * default_method(ratings).l2
+def test_where_ratings_are_mostly_noise_our_own_method_is_as_good_as_the_baseline() -> None:
+    """No table of settings knows that there are no tastes here; the estimated ridges find out."""
+    rmse = {type(trial.method).__name__: trial.rmse for trial in search(offsets_only()).trials[:2]}
+    assert rmse["CNMF"] < 1.005 * rmse["Baseline"]
 
 
 def test_settings_beside_the_best_are_tried(
@@ -84,11 +75,11 @@ def test_settings_beside_the_best_are_tried(
     assert set(beside(min(seen[:FIRST], key=lambda trial: trial.rmse).method)) <= tried
     assert len(seen) > FIRST
     assert result.method in tried
-    assert {(m.rank, m.l2) for m in beside(tm.ANMF(10, l2=3.0))} == {
-        *((7, 3.0), (14, 3.0)),
-        *((10, 1.5), (10, 6.0)),
+    assert {(m.rank, m.l1) for m in beside(tm.RNMF(10, l1=0.2))} == {
+        *((7, 0.2), (14, 0.2)),
+        *((10, 0.1), (10, 0.4)),
     }
-    assert [m.rank for m in beside(tm.RNMF(10))] == [7, 14]
+    assert [m.rank for m in beside(tm.CNMF(rank=10))] == [7, 14]
     assert list(beside(tm.Baseline())) == []
 
 
@@ -96,7 +87,7 @@ def test_ranks_grow_with_the_ratings() -> None:
     few, many = planted(2), planted(2, users=3000, items=300)
 
     def ranks(ratings: tm.Ratings) -> list[int]:
-        return [getattr(method, "rank", 0) for method in candidates(ratings)]
+        return [method.rank for method in candidates(ratings) if isinstance(method, tm.RNMF)]
 
     assert max(ranks(few)) < max(ranks(many))
     assert all(a <= b for a, b in zip(ranks(few), ranks(many), strict=True))

@@ -10,7 +10,7 @@ import tastemix as tm
 from tastemix.engine import CpuEngine
 from tastemix.model import fold_in
 from tests.conftest import random_ratings
-from tests.real import ml_1m
+from tests.real import best, ml_1m
 
 RATINGS = random_ratings(120, 60, 0.3)
 METHOD = tm.CNMF(rank=4, steps=15, ranking=0)
@@ -24,17 +24,18 @@ def rmse(model: tm.Model, test: tm.Ratings) -> float:
 
 
 def test_one_fit_is_more_accurate_than_the_mean_of_eight_on_movielens(data: Path) -> None:
-    """One random split: .833 against .841; the bars leave room for another machine's rounding."""
+    """One random split: .828 against .841; the bars leave room for another machine's rounding."""
     train, test = ml_1m(data)
-    one = tm.CNMF(ranking=0).tuned_for(train).fit(train)
+    one = best(data)
     eight = tm.ANMF(ranking=0).fit(train)
     assert one.factors.members == 1
-    assert rmse(one, test) < 0.8345
-    assert rmse(one, test) < rmse(eight, test) - 0.004
+    assert rmse(one, test) < 0.83
+    assert rmse(one, test) < rmse(eight, test) - 0.008
 
 
-def test_the_objective_falls_from_step_to_step() -> None:
-    history = METHOD.fit(RATINGS).history
+def test_the_objective_of_given_ridges_falls_from_step_to_step() -> None:
+    objective = tm.Objective(l2=6.0, l2_per_rating=0.05, centre="choices")
+    history = tm.ANLS(4, [tm.Phase(objective, 15)], offsets=True).fit(RATINGS).history
     values = [step.objective for step in history]
     assert all(after <= before * (1 + 1e-6) for before, after in pairwise(values))
 
@@ -61,9 +62,7 @@ def test_a_new_person_without_opinions_is_told_by_their_choices() -> None:
     same = np.arange(200)[:, None] % 2 == np.arange(60) % 2
     user, item = np.nonzero(rng.random(same.shape) < np.where(same, 0.4, 0.1))
     stars = np.where(same[user, item], 4.0, 2.0) + rng.integers(0, 2, len(user))
-    model = tm.CNMF(rank=3, steps=30, ranking=0, l2=20.0).fit(
-        tm.Ratings.from_arrays(user, item, stars)
-    )
+    model = tm.CNMF(rank=3, steps=30, ranking=0).fit(tm.Ratings.from_arrays(user, item, stars))
     middle = 3.5
     person = model.fold_in({0: middle, 2: middle, 4: middle, 6: middle})
     even, odd = person.predict([8, 10, 12]), person.predict([9, 11, 13])
@@ -78,6 +77,8 @@ def test_what_rows_are_pulled_towards_is_saved(tmp_path: Path) -> None:
         before, after = model.factors.pulls.of(side), loaded.factors.pulls.of(side)
         np.testing.assert_array_equal(before.z, after.z)
         np.testing.assert_array_equal(before.mean, after.mean)
+        np.testing.assert_array_equal(before.least, after.least)
+        np.testing.assert_array_equal(before.variances, after.variances)
     given = {1: 5.0, 2: 1.0}
     np.testing.assert_array_equal(model.fold_in(given).weights, loaded.fold_in(given).weights)
 

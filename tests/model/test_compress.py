@@ -9,7 +9,7 @@ import pytest
 import tastemix as tm
 from tastemix.errors import ParameterError
 from tests.methods.test_averaged import judged, planted
-from tests.real import best, ml_1m
+from tests.real import fitted, ml_1m
 
 METHOD = tm.ANMF(3, members=4, steps=8)
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_compressed_is_refused(model: tm.Model) -> None:
 
 
 def test_most_of_what_the_average_gains_on_movielens_is_kept(data: Path) -> None:
-    model, test = best(data), ml_1m(data).test
+    model, test = fitted(tm.ANMF(), data), ml_1m(data).test
     singles = [judged(dataclasses.replace(model, scores=f), test) for f in model.factors.parts]
     gain = np.mean(singles) - judged(model, test)
     assert gain > 0.008

@@ -137,7 +137,7 @@ def test_unknown_ids_have_a_spread_too() -> None:
 def test_a_model_that_knows_no_errors_says_so(method) -> None:
     model = method.fit(random_ratings(20, 10, 0.5))
     name = type(method).__name__
-    with pytest.raises(ParameterError, match=rf"a {name} model has no standard dev.*tm.ANMF"):
+    with pytest.raises(ParameterError, match=rf"a {name} model has no standard dev.*tm.CNMF"):
         model.predict([0], [0], return_std=True)
 
 

@@ -17,7 +17,7 @@ from tastemix.evaluation.cross_validation import Results, cross_validate
 from tastemix.evaluation.metrics.facts import NINE, Direction, fact, lower_is_better
 from tastemix.report import exhibits
 
-DEFAULT = "random,popular,baseline,ssvd,pr,prd,rnmf,mixr,mixd,anmf"
+DEFAULT = "random,popular,baseline,ssvd,pr,prd,rnmf,mixr,mixd,cnmf"
 COLUMNS = {
     "rmse": "RMSE",
     "mae": "MAE",
@@ -34,7 +34,7 @@ def compare(
     ratings: choices.File,
     methods: Annotated[str, typer.Option(help="Comma-separated methods.")] = DEFAULT,
     rank: Annotated[
-        int, typer.Option(help="Number of tastes; anmf chooses its own.")
+        int, typer.Option(help="Number of tastes; cnmf and anmf choose their own.")
     ] = choices.DEFAULT_RANK,
     folds: Annotated[int, typer.Option(help="Number of cross-validation folds.")] = 5,
     seed: Annotated[int, typer.Option(help="Random seed for the folds.")] = 0,

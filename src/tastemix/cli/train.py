@@ -19,7 +19,7 @@ from tastemix.evaluation import search as searching
 from tastemix.methods.recipe import Stepwise
 from tastemix.model.model import Model
 
-DEFAULT = "anmf"
+DEFAULT = "cnmf"
 
 
 def train(
@@ -31,12 +31,12 @@ def train(
         ),
     ],
     method: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(choices.METHODS)} (default: anmf).")
+        str | None, typer.Option(help=f"One of {', '.join(choices.METHODS)} (default: cnmf).")
     ] = None,
     rank: Annotated[
         int | None,
         typer.Option(
-            help="Number of tastes (default: 10; anmf, cnmf: 4 to 22, by number of ratings)."
+            help="Number of tastes (default: 10; cnmf: 30; anmf: 4 to 22, by number of ratings)."
         ),
     ] = None,
     prior_steps: Annotated[
@@ -51,14 +51,16 @@ def train(
         float | None, typer.Option(help="L1 penalty, for rnmf and mixr (default: 0.2).")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="Training steps (default: 100; anmf: 20, cnmf: 40).")
+        int | None, typer.Option(help="Training steps (default: 100; cnmf: 30, anmf: 20).")
     ] = None,
     members: Annotated[
-        int | None, typer.Option(help="Fits to average, for anmf and cnmf (default: 8 and 1).")
+        int | None, typer.Option(help="Fits to average, for cnmf and anmf (default: 1 and 8).")
     ] = None,
     compress: Annotated[
         bool,
-        typer.Option("--compress", help="Save one small model instead of the average, for anmf."),
+        typer.Option(
+            "--compress", help="Save one small model instead of the mean of several fits."
+        ),
     ] = False,
     seed: Annotated[int | None, typer.Option(help="Random seed (default: 0).")] = None,
     search: Annotated[
@@ -74,8 +76,8 @@ def train(
 ) -> None:
     """Fit a model to a file of ratings and save it.
 
-    The default method, anmf, averages several factorisations and chooses its rank by the number of
-    ratings; --compress turns the average into one small model, whose tastes are easier to read.
+    The default method, cnmf, finds its settings by itself. The mean of several fits (--members)
+    predicts a little better; --compress turns such a mean into one small model.
 
     Examples: tastemix train ratings.csv -o movies.tastemix --method mixd --rank 10
 
@@ -93,8 +95,8 @@ def train(
     if search and given:
         raise ParameterError(f"--search chooses --{min(given)} itself: leave one of them out")
     named = choices.method(method or DEFAULT, **options, seed=seed)
-    if compress and (search or "members" not in choices.options_of(method or DEFAULT)):
-        raise ParameterError("--compress merges the members of an average: use --method anmf")
+    if compress and (search or getattr(named, "members", 1) == 1):
+        raise ParameterError("--compress merges the fits of a mean: give --members 3, say")
     engine_of(engine)  # a wrong name is told before the file is read
     table = choices.table(ratings, user, item, rating, scale, duplicates)
     say(str(table))

@@ -28,7 +28,8 @@ class StepReport:
     """The result of a half-step."""
 
     objective: float
-    """The objective after it, with a dynamic prior as it was before it."""
+    """The objective after it, with a dynamic prior as it was before it; where ridges are estimated,
+    without the penalties of the side that did not move."""
     updates: int
     """Coordinate updates taken."""
     largest: float
@@ -96,8 +97,17 @@ class Session(Protocol):
 class Placed(Protocol):
     """Ratings where the work is done."""
 
-    def open(self, start: Start, held: Held = Held(), pulls: Pulls | None = None) -> Session:
-        """A session on these ratings. A `RandomStart` brings its own held coordinates."""
+    def open(
+        self,
+        start: Start,
+        held: Held = Held(),
+        pulls: Pulls | None = None,
+        shift: float | None = None,
+    ) -> Session:
+        """A session on these ratings. A `RandomStart` brings its own held coordinates.
+
+        shift: what ratings are counted from, by default the ratings' own.
+        """
         ...
 
     def part(self, ratings: Ratings) -> Any:
@@ -125,6 +135,8 @@ class Fold:
     max_updates: int
     centres: Matrix | None = None
     """What each row is pulled towards; None: the mean of `start` or zero, as the objective says."""
+    ridges: Matrix | None = None
+    """How strongly, coordinate by coordinate; None: as the objective says."""
     times: int = 1
     """The number of successive half-steps, under a dynamic prior."""
 

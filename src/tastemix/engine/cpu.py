@@ -13,9 +13,9 @@ from tastemix.data.ratings import Half, Ratings, Side
 from tastemix.engine import _native
 from tastemix.engine.base import Errors, Fold, Spread, StepReport, update_bound
 from tastemix.engine.objective import CHOICE_ITERATIONS, Objective
-from tastemix.engine.sides import OTHER, SIDES, Held, Matrix, Pair, Pull, Pulls
+from tastemix.engine.sides import OTHER, SIDES, Floats, Held, Matrix, Pair, Pull, Pulls
 from tastemix.engine.start import RandomStart, Start, drawn
-from tastemix.engine.totals import Totals, gram_of, linear_of, unknown_power
+from tastemix.engine.totals import Totals, gram_of, least_ridge, linear_of, unknown_power
 from tastemix.errors import EngineError, ParameterError
 
 
@@ -42,9 +42,15 @@ class CpuPlaced:
             "items": _half(ratings.by_item, users),
         }
 
-    def open(self, start: Start, held: Held = Held(), pulls: Pulls | None = None) -> CpuSession:
+    def open(
+        self,
+        start: Start,
+        held: Held = Held(),
+        pulls: Pulls | None = None,
+        shift: float | None = None,
+    ) -> CpuSession:
         """See Placed.open."""
-        return CpuSession(self, start, held, pulls)
+        return CpuSession(self, start, held, pulls, self.ratings.shift if shift is None else shift)
 
     def part(self, ratings: Ratings) -> CpuPart:
         """See Placed.part."""
@@ -62,15 +68,19 @@ class CpuPlaced:
 class CpuSession:
     """A session whose factors live in padded float32 rows."""
 
-    def __init__(self, placed: CpuPlaced, start: Start, held: Held, pulls: Pulls | None) -> None:
+    def __init__(
+        self, placed: CpuPlaced, start: Start, held: Held, pulls: Pulls | None, shift: float
+    ) -> None:
         ratings = placed.ratings
         if isinstance(start, RandomStart):
             held, start = start.held, start.pair(len(ratings.users), len(ratings.items))
-        self._placed, self._ratings = placed, ratings
+        self._placed, self._ratings, self._shift, self._held = placed, ratings, shift, held
         self._rank = start.users.shape[1]
         self._rows: dict[Side, _native.Rows] = {}
         self._movers: dict[Side, _native.Mover] = {}
         self._choices: dict[Side, _native.Choices] = {}
+        self._ridges: dict[Side, _native.Ridges] = {}
+        self._least: dict[Side, Floats] = {}
         self._totals: dict[tuple[Side, str], Totals] = {}
         self._pulls = pulls
         self._kept: tuple[Pair, Pulls | None] | None = None
@@ -78,7 +88,7 @@ class CpuSession:
         for side in SIDES:
             rows = _native.Rows(np.ascontiguousarray(start.of(side), np.float32))
             self._rows[side] = rows
-            self._movers[side] = _native.Mover(placed.halves[side], rows, ratings.shift, work)
+            self._movers[side] = _native.Mover(placed.halves[side], rows, shift, work)
             for coordinate in held.of(side):
                 self._movers[side].hold(coordinate)
 
@@ -86,10 +96,13 @@ class CpuSession:
         self, side: Side, objective: Objective, tolerance: float, max_updates: int | None = None
     ) -> StepReport:
         """See Session.half_step."""
-        w, target = objective.unknown_weight, objective.target(self._ratings.shift)
+        w, target = objective.unknown_weight, objective.target(self._shift)
         if objective.chosen:
             self._make_choices(objective)
-        penalised = objective.l1 or objective.l2 or objective.l2_per_rating
+        ridges = self._estimate(side, objective) if objective.estimated else None
+        penalised = not objective.estimated and bool(
+            objective.l1 or objective.l2 or objective.l2_per_rating
+        )
         fixed = self._sums(OTHER[side], objective) if penalised or w else None
         before = self._sums(side, objective) if objective.centred else None
         centre = None if before is None else before.mean
@@ -104,11 +117,17 @@ class CpuSession:
             gram_of(objective, fixed).ravel(),
             linear_of(objective, target, self._rank, fixed, centre),
             self._choices[side].centres if objective.chosen else None,
+            None if ridges is None else ridges.each,
+            None if ridges is None else ridges.variances,
+            objective.noise,
         )
         threshold = float(np.float32(tolerance) * np.float32(gain))
         self._totals = {known: of for known, of in self._totals.items() if known[0] != side}
         decrease, updates, largest = mover.descend(threshold, update_bound(max_updates, self._rank))
         value -= decrease
+        if objective.estimated:
+            self._choices[side].follow(self._rows[side], CHOICE_ITERATIONS)
+            return StepReport(value, updates, largest)
         value += fixed.penalty(objective) if fixed is not None and penalised else 0.0
         unknown = len(self._ratings.users) * len(self._ratings.items) - len(self._ratings)
         value += unknown_power(objective, target, unknown)
@@ -128,6 +147,14 @@ class CpuSession:
         after = self._sums(side, objective).penalty(objective)
         return after - before + sum(choices.penalty() for choices in self._choices.values())
 
+    def _estimate(self, side: Side, objective: Objective) -> _native.Ridges:
+        """The ridges of a side: what its rows' spread says, and how uncertain the others are."""
+        ridges = self._ridges[side]
+        spread = self._choices[side].spread(self._rows[side], ridges.variances)
+        self._least[side] = least_ridge(spread, self._held.of(side), objective)
+        ridges.estimate(self._ridges[OTHER[side]].variances, self._least[side])
+        return ridges
+
     def _make_choices(self, objective: Objective) -> None:
         for side in SIDES:
             new = side not in self._choices
@@ -140,12 +167,18 @@ class CpuSession:
                 objective.l2_per_rating,
                 objective.choice_penalty,
                 objective.choice_shrinkage,
+                objective.estimated,
             )
             if new and self._pulls is not None:
                 pull = self._pulls.of(side)
                 choices.put(pull.mean, np.ascontiguousarray(pull.z, np.float32))
             elif new:
                 choices.follow(self._rows[side], 0)
+            if objective.estimated and side not in self._ridges:
+                self._ridges[side] = _native.Ridges(self._placed.halves[side], self._rank)
+                known = None if self._pulls is None else self._pulls.of(OTHER[side]).variances
+                if known is not None:
+                    self._ridges[side].variances.set(np.ascontiguousarray(known, np.float32))
 
     def _sums(self, side: Side, objective: Objective) -> Totals:
         """Sums over the rows of a side as they are now; made once until the rows move."""
@@ -168,9 +201,7 @@ class CpuSession:
         half = part.ratings.by_user
         rows = half.rows
         products = _native.pair_products(*self.factors(), rows, half.indices)
-        return Errors(
-            rows, half.indices, half.values.astype(np.float64), products + self._ratings.shift
-        )
+        return Errors(rows, half.indices, half.values.astype(np.float64), products + self._shift)
 
     def spread(self, side: Side) -> Spread:
         """See Session.spread."""
@@ -181,7 +212,7 @@ class CpuSession:
         self, side: Side, half: _native.Half, ends: tuple[float, float]
     ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         moving, fixed = self._rows[side], self._rows[OTHER[side]]
-        return _native.row_errors(half, moving, fixed, self._ratings.shift, *ends)
+        return _native.row_errors(half, moving, fixed, self._shift, *ends)
 
     def keep(self) -> None:
         """See Session.keep."""
@@ -193,7 +224,7 @@ class CpuSession:
             factors, self._pulls = self._kept
             for side in SIDES:
                 self._rows[side].set(factors.of(side))
-            self._choices, self._totals = {}, {}
+            self._choices, self._ridges, self._least, self._totals = {}, {}, {}, {}
 
     def factors(self) -> Pair:
         """See Session.factors."""
@@ -203,7 +234,14 @@ class CpuSession:
         """See Session.pulls."""
         if not self._choices:
             return self._pulls
-        return Pulls(*(Pull(self._choices[side].mean, self._choices[side].z) for side in SIDES))
+        return Pulls(*(self._pull(side) for side in SIDES))
+
+    def _pull(self, side: Side) -> Pull:
+        choices = self._choices[side]
+        if not self._ridges:
+            return Pull(choices.mean, choices.z)
+        least, others = self._least.get(side), self._ridges[OTHER[side]].variances.get()
+        return Pull(choices.mean, choices.z, least, others)
 
 
 class CpuFixed:
@@ -239,6 +277,7 @@ class CpuFixed:
             gram,
             linear,
             None if fold.centres is None else np.ascontiguousarray(fold.centres, np.float32),
+            None if fold.ridges is None else np.ascontiguousarray(fold.ridges, np.float32),
             fold.max_updates,
             fold.times,
         )

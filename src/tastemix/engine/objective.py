@@ -16,6 +16,8 @@ LARGEST = 1e9
 CHOICE_ITERATIONS = 2
 """Conjugate-gradient iterations on Z after a half-step: as good as an exact solve."""
 
+PENALTIES = ("l1", "l2", "l2_per_rating", "choice_penalty", "choice_shrinkage", "noise")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
@@ -28,6 +30,11 @@ class Objective:
     user with few ratings is nearly an average one; or, by all of ρ, what its "choices" suggest:
     μ + (|Ω| + choice_shrinkage)^(−½) Σ_{j∈Ω} z_j, with a ridge of choice_penalty on Z (relative to
     the mean ρ of the side). μ and Z are updated after every half-step.
+
+    With `noise`, σ² of a rating, ρ is estimated, coordinate by coordinate: λ + Σ_{j∈Ω} v_j. λ is
+    σ² over the variance of the side's rows around their centres, at least l2; v_j = σ² diag(Q⁻¹)
+    is how uncertain the entries of row j of the other side are (before its first half-step, their
+    squares count as their variance). Both follow the rows: each half-step has its own objective.
     """
 
     l1: float = 0.0
@@ -38,9 +45,10 @@ class Objective:
     centre: Centre = "zero"
     choice_penalty: float = 3.0
     choice_shrinkage: float = 10.0
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("l1", "l2", "l2_per_rating", "choice_penalty", "choice_shrinkage"):
+        for name in PENALTIES:
             object.__setattr__(self, name, checks.number(name, getattr(self, name), 0, LARGEST))
         object.__setattr__(self, "weight", checks.number("weight", self.weight, 0, 1))
         if isinstance(self.prior, str):
@@ -55,6 +63,11 @@ class Objective:
             )
         if self.chosen and not (self.l2 > 0 and self.choice_penalty > 0):
             raise ParameterError("centre='choices' needs l2 and choice_penalty above 0: set both")
+        if self.estimated and (not self.chosen or self.prior is not None or self.l2_per_rating):
+            raise ParameterError(
+                "noise above 0 estimates the ridges: it needs centre='choices', no prior and no "
+                "l2_per_rating"
+            )
 
     @property
     def dynamic(self) -> bool:
@@ -70,6 +83,11 @@ class Objective:
     def chosen(self) -> bool:
         """Whether rows are pulled towards what their choices suggest."""
         return self.centre == "choices"
+
+    @property
+    def estimated(self) -> bool:
+        """Whether ridges are estimated from the rows."""
+        return self.noise > 0
 
     @property
     def unknown_weight(self) -> float:

@@ -5,7 +5,8 @@
     S = Σ_{j∈Ω} y_j y_jᵀ   G = YᵀY   σ = Σ_j y_j   d = λ₂ + λ₂′|Ω|
     μ                       what λ₂, or all of d, pulls a row towards
 
-Each row minimises ½xᵀQx − cᵀx over x ≥ 0 with Q = (1−w)S + wG + dI.
+Each row minimises ½xᵀQx − cᵀx over x ≥ 0 with Q = (1−w)S + wG + dI. Where ridges are estimated, d
+is a vector: λ + Σ_{j∈Ω} v_j.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ from tastemix.engine.base import Errors, Fold, Spread, StepReport, update_bound
 from tastemix.engine.objective import CHOICE_ITERATIONS, Objective
 from tastemix.engine.sides import OTHER, SIDES, Held, Matrix, Pair, Pull, Pulls
 from tastemix.engine.start import RandomStart, Start, drawn
+from tastemix.engine.totals import least_ridge
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 smallest_curvature = 1e-24  # of a coordinate that may move; see the native kernels
+LEAST_LEFT = 0.2
+"""Of the rows, however many numbers Z has."""
 
 
 class RowProblem(NamedTuple):
@@ -43,11 +47,14 @@ def row_problem(
     centre: Array,
     objective: Objective,
     target: float,
+    estimated: Array | None = None,
 ) -> RowProblem:
     """The problem of one row with ratings `a` of the rows `y` of the fixed factor `Y`."""
     w = objective.unknown_weight
     S, G, sigma = y.T @ y, Y.T @ Y, Y.sum(axis=0)
-    ridge = objective.l2 + objective.l2_per_rating * len(a)
+    ridge = np.full(Y.shape[1], objective.l2 + objective.l2_per_rating * len(a))
+    if estimated is not None:
+        ridge = estimated
     pull = ridge if objective.chosen else objective.l2
     if objective.dynamic:
         prior = G @ x_before - y.T @ (y @ x_before)
@@ -56,9 +63,9 @@ def row_problem(
         prior = target * (sigma - y.sum(axis=0))
         power = target**2 * (len(Y) - len(a))
     return RowProblem(
-        Q=(1 - w) * S + w * G + ridge * np.eye(Y.shape[1]),
+        Q=(1 - w) * S + w * G + np.diag(ridge),
         c=y.T @ a + w * prior - objective.l1 + pull * centre,
-        constant=0.5 * (float(a @ a) + w * power + pull * float(centre @ centre)),
+        constant=0.5 * (float(a @ a) + w * power + float((pull * centre) @ centre)),
     )
 
 
@@ -93,8 +100,11 @@ class Choices:
 
     def __init__(self, half: Half, columns: int, objective: Objective, rank: int) -> None:
         counts = half.counts
+        self.rated = counts > 0
         self.ridge = objective.l2 + objective.l2_per_rating * counts
         self.share = self.ridge / self.ridge.mean()
+        if objective.estimated:
+            self.share = self.rated.astype(np.float64)
         scale = np.maximum(counts + objective.choice_shrinkage, 1.0) ** -0.5
         self.B = np.zeros((len(counts), columns))
         self.B[half.rows, half.indices] = scale[half.rows]
@@ -117,7 +127,7 @@ class Choices:
 
     def follow(self, X: Array, iterations: int) -> None:
         """μ, then so many iterations for each column of (BᵀDB + ρI) Z = BᵀD (X − μ)."""
-        self.mean = self.mean + self.share @ (X - self.centres) / self.share.sum()
+        self.mean = self.mean + self.share @ (X - self.centres) / max(self.share.sum(), 1e-30)
         DB = self.share[:, None] * self.B
         inverse = 1 / ((DB * self.B).sum(axis=0) + self.rho)[:, None]
         r = DB.T @ (X - self.centres) - self.rho * self.Z
@@ -131,6 +141,15 @@ class Choices:
             before, power = power, (r * inverse * r).sum(axis=0)
             p = inverse * r + _ratio(power, before) * p
 
+    def spread(self, X: Array, V: Array) -> Array:
+        """The variance of rows with ratings around their centres; entries without one: squared."""
+        known = V.any(axis=1, keepdims=True)
+        squares = ((X - self.centres) ** 2 + np.where(known, V, X**2))[self.rated].sum(axis=0)
+        d = (self.share[:, None] * self.B**2).sum(axis=0)
+        rows = float(self.rated.sum())
+        left = rows - (d / (d + self.rho)).sum()
+        return np.asarray(squares / max(left, LEAST_LEFT * rows, 1e-30))
+
     def solved(self, X: Array) -> Array:
         """Z where no more can be gained, μ as it is."""
         DB = self.share[:, None] * self.B
@@ -142,16 +161,28 @@ def _ratio(a: Array, b: Array) -> Array:
     return np.where(b > 0, a / np.where(b > 0, b, 1.0), 0.0)
 
 
+def variances(Q: Array, movable: Flags, noise: float) -> Array:
+    """σ² diag(Q⁻¹) over the coordinates that move."""
+    v = np.zeros(len(Q))
+    v[movable] = noise * np.diag(np.linalg.inv(Q[np.ix_(movable, movable)]))
+    return v
+
+
 class ReferenceSession:
     """A session of plain loops over rows."""
 
-    def __init__(self, ratings: Ratings, start: Start, held: Held, pulls: Pulls | None) -> None:
+    def __init__(
+        self, ratings: Ratings, start: Start, held: Held, pulls: Pulls | None, shift: float | None
+    ) -> None:
         self.ratings = ratings
+        self.shift = ratings.shift if shift is None else shift
         if isinstance(start, RandomStart):
             held, start = start.held, start.pair(len(ratings.users), len(ratings.items))
         self.held = held
         self.rows: dict[Side, Array] = {s: start.of(s).astype(np.float64) for s in SIDES}
         self.choices: dict[Side, Choices] = {}
+        self.variances: dict[Side, Array] = {}
+        self.least: dict[Side, Array] = {}
         self._pulls, self._kept = pulls, (start, pulls)
 
     def half_step(
@@ -165,30 +196,49 @@ class ReferenceSession:
         movable = np.ones(X.shape[1], bool)
         movable[list(self.held.of(side))] = False
         centres = self._centres(side, objective)
+        ridges = self._estimate(side, objective) if objective.estimated else [None] * len(X)
         problems = []
         for row, x in enumerate(X):
             indices, values = half.row(row)
-            a = values.astype(np.float64) - self.ratings.shift
-            target = objective.target(self.ratings.shift)
-            problems.append(row_problem(a, Y[indices], Y, x, centres[row], objective, target))
+            a = values.astype(np.float64) - self.shift
+            rest = centres[row], objective, objective.target(self.shift), ridges[row]
+            problems.append(row_problem(a, Y[indices], Y, x, *rest))
         first = [
             best_steps(p.Q @ x - p.c, x, np.diag(p.Q), movable)[1].max()
             for p, x in zip(problems, X, strict=True)
         ]
         threshold, bound = tolerance * max(first), update_bound(max_updates, X.shape[1])
-        updates, value = 0, self._penalty(OTHER[side], objective)
+        updates = 0
+        value = 0.0 if objective.estimated else self._penalty(OTHER[side], objective)
         for row, problem in enumerate(problems):
             X[row], taken = descend(problem, X[row], movable, threshold, bound)
             updates += taken
+            if objective.estimated and (first[row] > threshold or self._unknown(side, row)):
+                self.variances[side][row] = variances(problem.Q, movable, objective.noise)
             value += 0.5 * X[row] @ problem.Q @ X[row] - problem.c @ X[row] + problem.constant
         if objective.centred:  # the average follows the rows, and is nearer to them
             value -= 0.5 * objective.l2 * len(X) * ((X.mean(axis=0) - centres[0]) ** 2).sum()
-        if objective.chosen:
+        if objective.estimated:
+            self.choices[side].follow(X, CHOICE_ITERATIONS)
+        elif objective.chosen:
             value += self.choices[side].penalty()
             before = self._penalty(side, objective)
             self.choices[side].follow(X, CHOICE_ITERATIONS)
             value += self._penalty(side, objective) - before
         return StepReport(float(value), updates, float(X.max()))
+
+    def _estimate(self, side: Side, objective: Objective) -> Array:
+        """The ridges of every row of a side."""
+        half, others = self.ratings.half(side), self.variances[OTHER[side]]
+        spread = self.choices[side].spread(self.rows[side], self.variances[side])
+        self.least[side] = least_ridge(spread, self.held.of(side), objective)
+        ridges = np.tile(self.least[side], (len(self.rows[side]), 1))
+        np.add.at(ridges, half.rows, others[half.indices])
+        return ridges
+
+    def _unknown(self, side: Side, row: int) -> bool:
+        rated = self.ratings.half(side).counts[row] > 0
+        return bool(rated and not self.variances[side][row].any())
 
     def _make_choices(self, objective: Objective) -> None:
         for side in SIDES:
@@ -202,6 +252,9 @@ class ReferenceSession:
             else:
                 made.follow(self.rows[side], 0)
             self.choices[side] = made
+            known = None if self._pulls is None else self._pulls.of(OTHER[side]).variances
+            blank = np.zeros_like(self.rows[side])
+            self.variances[side] = blank if known is None else known.astype(np.float64)
 
     def _centres(self, side: Side, objective: Objective) -> Array:
         X = self.rows[side]
@@ -226,7 +279,7 @@ class ReferenceSession:
         half, (W, H) = part.by_user, self.rows.values()
         products = np.einsum("ij,ij->i", W[half.rows], H[half.indices])
         truth = half.values.astype(np.float64)
-        return Errors(half.rows, half.indices, truth, products + self.ratings.shift)
+        return Errors(half.rows, half.indices, truth, products + self.shift)
 
     def spread(self, side: Side) -> Spread:
         """See Session.spread."""
@@ -245,7 +298,7 @@ class ReferenceSession:
         """See Session.restore."""
         factors, self._pulls = self._kept
         self.rows = {side: factors.of(side).astype(np.float64) for side in SIDES}
-        self.choices = {}
+        self.choices, self.variances, self.least = {}, {}, {}
 
     def factors(self) -> Pair:
         """See Session.factors."""
@@ -255,8 +308,14 @@ class ReferenceSession:
         """See Session.pulls."""
         if not self.choices:
             return self._pulls
-        found = (self.choices[side] for side in SIDES)
-        return Pulls(*(Pull(choices.mean, choices.Z.astype(np.float32)) for choices in found))
+        return Pulls(*(self._pull(side) for side in SIDES))
+
+    def _pull(self, side: Side) -> Pull:
+        mean, z = self.choices[side].mean, self.choices[side].Z.astype(np.float32)
+        if not self.least:
+            return Pull(mean, z)
+        others = self.variances[OTHER[side]].astype(np.float32)
+        return Pull(mean, z, self.least.get(side), others)
 
 
 class ReferencePlaced:
@@ -266,10 +325,14 @@ class ReferencePlaced:
         self.ratings = ratings
 
     def open(
-        self, start: Start, held: Held = Held(), pulls: Pulls | None = None
+        self,
+        start: Start,
+        held: Held = Held(),
+        pulls: Pulls | None = None,
+        shift: float | None = None,
     ) -> ReferenceSession:
         """See Placed.open."""
-        return ReferenceSession(self.ratings, start, held, pulls)
+        return ReferenceSession(self.ratings, start, held, pulls, shift)
 
     def part(self, ratings: Ratings) -> Ratings:
         """See Placed.part."""
@@ -302,7 +365,8 @@ class ReferenceFixed:
             for row, x in enumerate(X):
                 indices, values = fold.half.row(row)
                 a, target = values.astype(np.float64) - fold.shift, objective.target(fold.shift)
-                problem = row_problem(a, Y[indices], Y, x, near[row], objective, target)
+                ridge = None if fold.ridges is None else fold.ridges[row].astype(np.float64)
+                problem = row_problem(a, Y[indices], Y, x, near[row], objective, target, ridge)
                 X[row], _ = descend(problem, x, movable, 0.0, fold.max_updates)
         return X.astype(np.float32)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,11 +51,30 @@ class Held(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """What the rows of one side are pulled towards: mean + (|Ω| + c)^(−½) Σ_{j∈Ω} z_j."""
+    """What the rows of one side are pulled towards: mean + (|Ω| + c)^(−½) Σ_{j∈Ω} z_j.
+
+    Where ridges were estimated, by a ridge of `least` + Σ_{j∈Ω} variances_j.
+    """
 
     mean: Floats
     z: Matrix
     """A row per entity of the other side."""
+    least: Floats | None = None
+    variances: Matrix | None = None
+    """Of the rows of the other side."""
+
+    def columns(self, first: int, last: int) -> Pull:
+        """That of some neighbouring coordinates."""
+        here = slice(first, last)
+        parts: list[Any] = [x if x is None else np.ascontiguousarray(x[..., here]) for x in self]
+        return Pull(*parts)
+
+    @staticmethod
+    def joined(pulls: Sequence[Pull]) -> Pull:
+        """Those of several products, side by side."""
+        columns = zip(*pulls, strict=True)
+        parts: list[Any] = [None if part[0] is None else np.hstack(part) for part in columns]
+        return Pull(*parts)
 
 
 class Pulls(NamedTuple):
@@ -69,5 +89,4 @@ class Pulls(NamedTuple):
 
     def columns(self, first: int, last: int) -> Pulls:
         """Those of some neighbouring coordinates."""
-        here = slice(first, last)
-        return Pulls(*(Pull(p.mean[here], np.ascontiguousarray(p.z[:, here])) for p in self))
+        return Pulls(*(pull.columns(first, last) for pull in self))

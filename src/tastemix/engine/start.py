@@ -12,10 +12,10 @@ from tastemix.data.ratings import Side
 from tastemix.engine.sides import Held, Matrix, Pair
 
 
-def with_offsets(rows: Matrix, side: Side) -> Matrix:
+def with_offsets(rows: Matrix, side: Side, level: float = 0.0) -> Matrix:
     """Two more coordinates, a user's and an item's offset: each meets a held column of ones."""
     rank = rows.shape[1]
-    wide = np.zeros((len(rows), rank + 2), np.float32)
+    wide = np.full((len(rows), rank + 2), level, np.float32)
     wide[:, :rank] = rows
     wide[:, held_offsets(rank).of(side)] = 1
     return wide
@@ -28,16 +28,17 @@ def held_offsets(rank: int) -> Held:
 
 @dataclass(frozen=True)
 class RandomStart:
-    """Users uniform on (0, size), items zero: items move first.
+    """Users uniform on (0, size), items at `level`: items move first.
 
-    With offsets there are two more coordinates, a user's and an item's offset: each starts at zero
-    and meets a held column of ones.
+    With offsets there are two more coordinates, a user's and an item's offset: each starts at
+    `level` and meets a held column of ones.
     """
 
     rank: int
     seed: int = 0
     offsets: bool = False
     size: float = 1.0
+    level: float = 0.0
 
     def __post_init__(self) -> None:
         checks.whole("rank", self.rank)
@@ -58,14 +59,15 @@ class RandomStart:
 
     def items(self, first: int, last: int) -> Matrix:
         """The rows of items `first` to `last`."""
-        return self._widened(np.zeros((last - first, self.rank), np.float32), "items")
+        level = np.full((last - first, self.rank), self.level, np.float32)
+        return self._widened(level, "items")
 
     def pair(self, users: int, items: int) -> Pair:
         """Both factors, whole."""
         return Pair(self.users(0, users), self.items(0, items))
 
     def _widened(self, rows: Matrix, side: Side) -> Matrix:
-        return with_offsets(rows, side) if self.offsets else rows
+        return with_offsets(rows, side, self.level) if self.offsets else rows
 
 
 Start = RandomStart | Pair

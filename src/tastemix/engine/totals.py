@@ -13,6 +13,8 @@ import numpy as np
 from tastemix.engine.objective import Objective
 from tastemix.engine.sides import Floats, Matrix
 
+RIDGE_RANGE = 1e6
+"""The largest estimated λ over the smallest: beyond it, 32-bit sums lose the other coordinates."""
 Span = tuple[Floats, float, float, Floats]
 
 
@@ -50,6 +52,14 @@ class Totals:
         if objective.centred:
             total -= 0.5 * objective.l2 * self.rows * float(self.mean @ self.mean)
         return total
+
+
+def least_ridge(spread: Floats, held: tuple[int, ...], objective: Objective) -> Floats:
+    """λ = σ² / τ² for each coordinate, τ² the variance of the rows around their centres."""
+    noise, most = objective.noise, objective.l2 * RIDGE_RANGE
+    least: Floats = np.maximum(noise / np.maximum(spread, noise / most), objective.l2)
+    least[list(held)] = objective.l2
+    return least
 
 
 def gram_of(objective: Objective, fixed: Totals | None) -> Matrix:

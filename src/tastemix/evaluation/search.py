@@ -3,7 +3,7 @@
 A share of the ratings is put aside and plays no part in the choice: the RMSE that is reported is
 on it. Candidates are fitted to most of the rest and compared by RMSE on what remains: first a
 coarse list, then settings beside the best one, until they gain little. A climb was preferred to a
-sampler: RMSE is flat near the best rank and λ₂, and a dozen fits find it.
+sampler: RMSE is flat near the best settings, and a dozen fits find them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -25,14 +25,13 @@ from tastemix.data.ratings import Ratings
 from tastemix.errors import ParameterError
 from tastemix.evaluation.fitting import EngineChoice, fitted
 from tastemix.evaluation.metrics import rmse
-from tastemix.methods import anmf, default_method
+from tastemix.methods import default_method
+from tastemix.methods.averaged import Averaged
 from tastemix.model.model import Model
 
 RANK_SHARES = (0.25, 0.5)
-"""Ranks at which the paper's methods are tried, as shares of our own method's rank."""
-L2_SHARES = (1.0, 4.0)
-"""λ₂ of our own method that is tried first, as shares of its default."""
-BESIDE = {"rank": (0.7, 1.4), "l2": (0.5, 2.0)}
+"""Ranks at which the paper's methods are tried, as shares of ANMF's rank."""
+BESIDE = {"rank": (0.7, 1.4), "l1": (0.5, 2.0)}
 """Settings tried beside the best one's, as shares of them."""
 ROUNDS = 2
 """Of trying beside the best."""
@@ -125,15 +124,15 @@ def search(
 
 
 def candidates(ratings: Ratings, seed: int = 0) -> list[Any]:
-    """What is tried first: Baseline, our own method at two λ₂, RNMF and MIXD at two ranks.
+    """What is tried first: Baseline, our own method, RNMF and MIXD at two ranks.
 
-    Ranks grow with the ratings, as those of our own method do.
+    These ranks grow with the ratings, as those of ANMF do.
     """
-    own = replace(default_method(ratings), seed=seed)
-    ranks = sorted({max(1, round(own.rank * share)) for share in RANK_SHARES})
+    largest = known.ANMF().tuned_for(ratings).rank
+    ranks = sorted({max(1, round(largest * share)) for share in RANK_SHARES})
     return [
         known.Baseline(),
-        *(replace(own, l2=_rounded(own.l2 * share)) for share in L2_SHARES),
+        replace(default_method(), seed=seed),
         *(make(rank, seed=seed) for rank in ranks for make in (known.RNMF, known.MIXD)),
     ]
 
@@ -182,7 +181,9 @@ def _best(trials: list[Trial]) -> Trial:
 
 def _predicting(method: Any) -> Any:
     """The method without what only orders recommendations: its predictions are the same."""
-    return replace(method, ranking=0) if isinstance(method, anmf.ANMF) else method
+    if isinstance(method, Averaged):
+        method = replace(cast(Any, method), ranking=0)
+    return method
 
 
 def _error(model: Model, part: Ratings) -> float:

@@ -5,11 +5,16 @@ docs/beyond-the-paper.md has the alternatives that were tried, with figures.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
-from tastemix.data.ratings import Ratings
+from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine.objective import Objective
-from tastemix.methods.averaged import MOST_RANK, Averaged, rank_for, ratings_a_row
+from tastemix.methods.averaged import Averaged, below, unit_of
+from tastemix.methods.recipe import ANLS, ANY_SCALE
+from tastemix.training.phase import Phase
+
+LEAST_RANK, MOST_RANK = 4, 22
 
 
 @dataclass(frozen=True)
@@ -35,10 +40,20 @@ class ANMF(Averaged):
     ranking: int = 2
     seed: int = 0
 
-    def objective(self, unit: float) -> Objective:
-        """Pulled towards the average row."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.recipe(ANY_SCALE)
+
+    def recipe(self, scale: Scale) -> ANLS:
+        """One member, pulled towards the average row."""
+        unit = unit_of(scale)
         penalties = {"l2": self.l2 * unit, "l2_per_rating": self.l2_per_rating * unit}
-        return Objective(**penalties, centre="average")
+        phase = Phase(Objective(**penalties, centre="average"), self.steps)
+        return ANLS(self.rank, [phase], self.seed, offsets=True, shift=below(scale))
+
+    def recipe_for(self, ratings: Ratings) -> ANLS:
+        """See Averaged.recipe_for."""
+        return self.recipe(ratings.scale)
 
     def tuned_for(self, ratings: Ratings) -> ANMF:
         """With a rank and λ₂ for these ratings: √ratings / 20 tastes per member, from 4 to 22.
@@ -46,5 +61,7 @@ class ANMF(Averaged):
         Where rows are short λ₂ is smaller, √(ratings per row) / 2.5, so that it does not outweigh
         the ratings of a row.
         """
-        l2 = min(ANMF.l2, round(ratings_a_row(ratings) ** 0.5 / 2.5, 2))
-        return replace(self, rank=rank_for(ratings), l2=l2)
+        a_row = 2 * len(ratings) / (len(ratings.users) + len(ratings.items))
+        l2 = min(ANMF.l2, round(a_row**0.5 / 2.5, 2))
+        rank = min(max(round(math.sqrt(len(ratings)) / 20), LEAST_RANK), MOST_RANK)
+        return replace(self, rank=rank, l2=l2)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine.base import Engine, Placed, Session
 from tastemix.engine.objective import Objective
 from tastemix.errors import DataError
-from tastemix.methods.recipe import ANLS, ANY_SCALE, placed_by, trained
+from tastemix.methods.recipe import ANLS, placed_by, trained
 from tastemix.model import explain, uncertainty
 from tastemix.model.factors import Factors, Head
 from tastemix.model.model import NOTHING_TO_LEARN, Model
@@ -19,7 +18,6 @@ from tastemix.training.early_stop import part_of
 from tastemix.training.loop import OnStep, Step
 from tastemix.training.phase import Phase
 
-LEAST_RANK, MOST_RANK = 4, 22
 RANKING_RANK = 62
 RANKING_STEPS = 10
 RANKING_WEIGHT = 0.15
@@ -37,20 +35,18 @@ class Averaged:
     ranking: int
     seed: int
 
-    def objective(self, unit: float) -> Objective:
-        """What a member minimises, for a scale `unit` times as long as one of five stars."""
+    def recipe_for(self, ratings: Ratings) -> ANLS:
+        """One member; the others differ in their seeds."""
         raise NotImplementedError
 
-    def recipe(self, scale: Scale) -> ANLS:
-        """One member; the others differ in their seeds."""
-        phase = Phase(self.objective(unit_of(scale)), self.steps)
-        return ANLS(self.rank, [phase], self.seed, offsets=True)
+    def settled(self, fits: Fits) -> Self:
+        """The method with every setting that is found by trial fits."""
+        return self
 
     def __post_init__(self) -> None:
-        for name, least in (("rank", 1), ("members", 1), ("ranking", 0)):
+        for name, least in (("rank", 1), ("members", 1), ("steps", 0), ("ranking", 0)):
             checks.whole(name, getattr(self, name), least)
         checks.seed(self.seed)
-        self.recipe(ANY_SCALE)
 
     def ranking_recipe(self, scale: Scale) -> ANLS:
         """One member of the factors that `recommend` uses."""
@@ -59,12 +55,15 @@ class Averaged:
             weight=RANKING_WEIGHT,
             l2_per_rating=RANKING_L2_PER_RATING * unit_of(scale),
         )
-        rank = min(3 * self.rank, RANKING_RANK)
-        return ANLS(rank, [Phase(objective, RANKING_STEPS)], self.seed)
+        rank, phase = min(3 * self.rank, RANKING_RANK), Phase(objective, RANKING_STEPS)
+        return ANLS(rank, [phase], self.seed, shift=below(scale))
 
     @property
     def total_steps(self) -> int:
-        """The steps of a whole fit: members, ranking, and a trial fit for the uncertainty."""
+        """The steps of a whole fit: members, ranking, and a trial fit for the uncertainty.
+
+        Trial fits for the settings are not counted.
+        """
         return self.members * self.steps + (self.steps + 1) // 2 + self.ranking * RANKING_STEPS
 
     def fit(
@@ -84,10 +83,11 @@ class Averaged:
         if len(ratings) == 0:
             raise DataError(NOTHING_TO_LEARN)
         watch = None if on_step is None else _Counter(on_step)
-        recipe, ordering = self.recipe(ratings.scale), self.ranking_recipe(ratings.scale)
         with placed_by(engine, ratings) as placed:
             part = None if held_out is None else part_of(placed, ratings, held_out)
-            fits = _Fits(placed, ratings.shift, watch)
+            method = self.settled(Fits(placed, ratings, None))
+            recipe, ordering = method.recipe_for(ratings), self.ranking_recipe(ratings.scale)
+            fits = Fits(placed, ratings, watch)
             scores, history = fits.mean(recipe, self.members, part, patience)
             ranking = None
             if self.ranking:
@@ -99,27 +99,28 @@ class Averaged:
                 placed,
                 scores,
                 ratings.scale,
-                lambda seen: _Fits(seen, ratings.shift, watch).one(trial)[0],
+                lambda seen: Fits(seen, ratings, watch).one(trial)[0],
             )
         phases = tuple(recipe.phases)
         return Model.of(
-            *(self, scores, ratings, phases, tuple(history), ranking, errors), unknown="average"
+            *(method, scores, ratings, phases, tuple(history), ranking, errors), unknown="average"
         )
 
 
 @dataclass(frozen=True)
-class _Fits:
+class Fits:
     """Fits of several recipes to ratings that were placed once."""
 
     placed: Placed
-    shift: float
+    ratings: Ratings
     watch: OnStep | None
 
     def one(self, recipe: ANLS, part: Any = None, patience: int = 5) -> tuple[Factors, list[Step]]:
         """The factors of one fit, and its steps."""
-        session = self.placed.open(recipe.start)
+        shift = recipe.counted_from(self.ratings)
+        session = self.placed.open(recipe.start, shift=shift)
         history = trained(session, recipe, part, patience, self.watch)
-        return Factors.of(session, self.shift, recipe.start.held), history
+        return Factors.of(session, shift, recipe.start.held), history
 
     def mean(
         self, recipe: ANLS, count: int, part: Any = None, patience: int = 5
@@ -146,17 +147,13 @@ class _Counter:
         return self.on_step(replace(step, number=self.done), session)
 
 
+def below(scale: Scale) -> float:
+    """A quarter of the scale's length below it: zero for one from 1 to 5."""
+    low, high = scale
+    return low - (high - low) / 4
+
+
 def unit_of(scale: Scale) -> float:
     """The length of the scale, relative to one from 1 to 5."""
     low, high = scale
     return (high - low) / 4 if high > low else 1.0
-
-
-def rank_for(ratings: Ratings) -> int:
-    """√ratings / 20 tastes, from 4 to 22."""
-    return min(max(round(math.sqrt(len(ratings)) / 20), LEAST_RANK), MOST_RANK)
-
-
-def ratings_a_row(ratings: Ratings) -> float:
-    """The mean number of ratings per user or item."""
-    return 2 * len(ratings) / (len(ratings.users) + len(ratings.items))

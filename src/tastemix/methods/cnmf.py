@@ -1,58 +1,144 @@
-"""CNMF: a factorisation that also learns from which items users chose to rate."""
+"""CNMF: a factorisation that also learns from which items users chose to rate.
+
+docs/beyond-the-paper.md has the alternatives that were tried, with figures.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Self
 
+import numpy as np
+
+from tastemix import checks
 from tastemix.data.ratings import Ratings
-from tastemix.engine.objective import Objective
-from tastemix.methods.averaged import MOST_RANK, Averaged, rank_for, ratings_a_row
+from tastemix.engine.objective import LARGEST, Objective
+from tastemix.methods.averaged import Averaged, Fits, below
+from tastemix.methods.recipe import ANLS
+from tastemix.model.uncertainty import opened
+from tastemix.training.phase import Phase
+
+LEAST_RIDGE = 0.05
+"""The least ridge that is estimated, for ratings of standard deviation 1."""
+NOISES, PENALTIES = (0.45, 0.65, 0.9), (1.0, 3.0, 10.0)
+"""What the search tries; the middle ones where it has too few ratings."""
+TRIED_RANK, TRIED_STEPS = 8, 10
+"""Of the fits of the search: the best settings of small fits are those of large ones."""
+FEWEST = 50
+"""Ratings that a search takes."""
+SPLIT_SEED = 1
+SHARE, MOST_UNSEEN = 0.1, 200_000
+"""The share of the ratings that settings are compared on, and the most of them."""
+AT_ONCE = 1 << 20
+"""Ratings widened at a time, which bounds the working memory."""
 
 
 @dataclass(frozen=True)
 class CNMF(Averaged):
     """NMF with offsets whose rows are pulled towards what their choices suggest.
 
-    A prediction is p_u + q_i + w_u·h_i, all nonnegative. The whole L2 penalty pulls a user towards
-    what the items they rated suggest, however they rated them, and an item towards what the users
-    who rated it suggest: `Objective(centre="choices")`.
+    A prediction is p_u + q_i + w_u·h_i, all nonnegative. Every user is pulled towards what the
+    items they rated suggest, however they rated them, and every item towards what the users who
+    rated it suggest. How strongly is estimated during the fit: `Objective(centre="choices",
+    noise=…)`. A taste that the ratings do not support fades, so the rank is only the most there
+    can be.
 
-    With members above 1 it is the mean of several fits. As in ANMF, `recommend` uses `ranking`
-    further factorisations. The penalties are those for a scale from 1 to 5, and are scaled with the
-    length of the scale.
+    noise, the share of the ratings' variance that is taken to be noise, and choice_penalty, the
+    ridge on what choices suggest, are found by small fits to 90 % of the ratings where they are
+    None. Ratings times a constant plus a constant give the same model.
+
+    With members above 1 it is the mean of several fits. `recommend` uses `ranking` further
+    factorisations, as in ANMF.
     """
 
-    rank: int = MOST_RANK
+    rank: int = 30
     members: int = 1
-    steps: int = 40
-    l2: float = 6.0
-    l2_per_rating: float = 0.05
-    choice_penalty: float = 3.0
+    steps: int = 30
+    noise: float | None = None
+    choice_penalty: float | None = None
     choice_shrinkage: float = 10.0
     ranking: int = 2
     seed: int = 0
 
-    def objective(self, unit: float) -> Objective:
-        """Pulled towards what choices suggest."""
-        return Objective(
-            l2=self.l2 * unit,
-            l2_per_rating=self.l2_per_rating * unit,
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("noise", "choice_penalty"):
+            if getattr(self, name) is not None:
+                checks.number(name, getattr(self, name), 1e-6, LARGEST)
+        checks.number("choice_shrinkage", self.choice_shrinkage, 0, LARGEST)
+
+    def recipe_for(self, ratings: Ratings) -> ANLS:
+        """One member, with the middle of what the search tries for settings that are None."""
+        shift, (mean, spread) = below(ratings.scale), _moments(ratings)
+        objective = Objective(
+            l2=LEAST_RIDGE * spread,
             centre="choices",
-            choice_penalty=self.choice_penalty,
+            choice_penalty=PENALTIES[1] if self.choice_penalty is None else self.choice_penalty,
             choice_shrinkage=self.choice_shrinkage,
+            noise=(NOISES[1] if self.noise is None else self.noise) * spread**2,
+        )
+        # Uniform on (0, 2 level), so that the first predictions are about the mean of the ratings.
+        level = math.sqrt(max(mean - shift, spread) / (2 * self.rank))
+        return ANLS(
+            self.rank,
+            [Phase(objective, self.steps)],
+            self.seed,
+            offsets=True,
+            size=2 * level,
+            level=level,
+            shift=shift,
         )
 
-    def tuned_for(self, ratings: Ratings) -> CNMF:
-        """With a rank and penalties for these ratings: √ratings / 20 tastes, from 4 to 22.
+    def settled(self, fits: Fits) -> Self:
+        """With noise and choice_penalty from a search, if they are None: each by a parabola."""
+        if None not in (self.noise, self.choice_penalty) or len(fits.ratings) < FEWEST:
+            return self
+        share = min(SHARE, MOST_UNSEEN / len(fits.ratings))
+        seen, unseen = fits.placed.split(SPLIT_SEED, share)
+        trial = Fits(seen, fits.ratings, None)
+        small = replace(self, rank=TRIED_RANK, steps=TRIED_STEPS)
 
-        Where rows are short λ₂ is smaller, 1.25 √(ratings per row), and λ₂′ is larger,
-        8 / (ratings per row), from .05 to .1. Where they are very short, choices count for more.
-        """
-        a_row = ratings_a_row(ratings)
-        return replace(
-            self,
-            rank=rank_for(ratings),
-            l2=min(CNMF.l2, round(1.25 * a_row**0.5, 2)),
-            l2_per_rating=round(min(max(8 / a_row, CNMF.l2_per_rating), 0.1), 3),
-            choice_penalty=CNMF.choice_penalty if a_row > 20 else 1.0,
-        )
+        def error(method: CNMF) -> float:
+            factors, _ = trial.one(method.recipe_for(fits.ratings))
+            found = opened(seen, factors).errors(unseen)
+            off = found.prediction.clip(*fits.ratings.scale) - found.truth
+            return math.sqrt(float(off @ off) / len(off))
+
+        if small.choice_penalty is None:
+            best = _lowest(PENALTIES, lambda tried: error(replace(small, choice_penalty=tried)))
+            small = replace(small, choice_penalty=best)
+        if small.noise is None:
+            best = _lowest(NOISES, lambda tried: error(replace(small, noise=tried)))
+            small = replace(small, noise=best)
+        seen.close()
+        return replace(self, noise=small.noise, choice_penalty=small.choice_penalty)
+
+
+def _lowest(tried: tuple[float, float, float], error: Callable[[float], float]) -> float:
+    """Where a parabola through three errors is lowest, on a scale of logarithms.
+
+    It goes at most a third of a spacing beyond the three; where there is no lowest point, the best
+    of them is taken.
+    """
+    x, y = np.log(tried), [error(value) for value in tried]
+    bend, slope, _ = np.polyfit(x, y, 2)
+    if not bend > 0:
+        return tried[int(np.argmin(y))]
+    beyond = (x[2] - x[0]) / 6
+    return float(f"{math.exp(np.clip(-slope / (2 * bend), x[0] - beyond, x[2] + beyond)):.3g}")
+
+
+def _moments(ratings: Ratings) -> tuple[float, float]:
+    """The mean of the ratings, and their standard deviation; of ratings all alike, the scale's."""
+    values, low = ratings.by_user.values, ratings.scale[0]
+    total = squares = 0.0
+    for first in range(0, len(values), AT_ONCE):
+        some = values[first : first + AT_ONCE].astype(np.float64) - low
+        total += float(some.sum())
+        squares += float(some @ some)
+    mean = total / len(values)
+    spread = math.sqrt(max(squares / len(values) - mean**2, 0.0))
+    length = ratings.scale[1] - low or 1.0
+    return mean + low, spread if spread > 1e-6 * length else length

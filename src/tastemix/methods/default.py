@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tastemix.data.ratings import Duplicates, Ratings, Scale, as_ratings
-from tastemix.methods.anmf import ANMF
+from tastemix.data.ratings import Duplicates, Scale, as_ratings
+from tastemix.methods.cnmf import CNMF
 from tastemix.model.model import Model
 
 
-def default_method(ratings: Ratings) -> ANMF:
+def default_method() -> CNMF:
     """The method `fit` uses."""
-    return ANMF().tuned_for(ratings)
+    return CNMF()
 
 
 def fit(
@@ -24,7 +24,7 @@ def fit(
     duplicates: Duplicates | None = None,
     **options: Any,
 ) -> Model:
-    """Fit the default method with settings that suit the ratings; see `ANMF.fit` for more options.
+    """Fit the default method, CNMF, which finds its own settings; see `CNMF.fit` for more options.
 
     data: ratings, or a table, a path or a sparse matrix to read them from.
     user, item, rating, scale, duplicates: how to read it, as in `Ratings.from_table`.
@@ -32,4 +32,4 @@ def fit(
     ratings = as_ratings(
         data, user=user, item=item, rating=rating, scale=scale, duplicates=duplicates
     )
-    return default_method(ratings).fit(ratings, **options)
+    return default_method().fit(ratings, **options)

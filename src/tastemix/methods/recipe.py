@@ -103,9 +103,10 @@ class Phased:
         first, held = _opening(recipe, ratings, start)
         with placed_by(engine, ratings) as placed:
             part = None if held_out is None else part_of(placed, ratings, held_out)
-            session = placed.open(first, held)
+            shift = recipe.counted_from(ratings)
+            session = placed.open(first, held, shift=shift)
             history = trained(session, recipe, part, patience, on_step)
-            factors = Factors.of(session, ratings.shift, held)
+            factors = Factors.of(session, shift, held)
         unknown: Unknown = "average" if takes_average(recipe.phases) else "mean"
         return Model.of(
             self, factors, ratings, tuple(recipe.phases), tuple(history), unknown=unknown
@@ -171,12 +172,18 @@ class ANLS(Phased):
 
     With `offsets`, a prediction is p_u + q_i + w_u·h_i, all nonnegative: two more coordinates, each
     fixed at one on the other side.
+
+    Users start uniform on (0, size), all else at `level`. Ratings are counted from `shift`, by
+    default from zero, or from the lowest possible rating where that is negative.
     """
 
     rank: int
     phases: Sequence[Phase]
     seed: int = 0
     offsets: bool = False
+    size: float = 1.0
+    level: float = 0.0
+    shift: float | None = None
 
     def __post_init__(self) -> None:
         checks.whole("rank", self.rank)
@@ -186,7 +193,11 @@ class ANLS(Phased):
     @property
     def start(self) -> RandomStart:
         """The initial factors."""
-        return RandomStart(self.rank, self.seed, self.offsets)
+        return RandomStart(self.rank, self.seed, self.offsets, self.size, self.level)
+
+    def counted_from(self, ratings: Ratings) -> float:
+        """What ratings are counted from."""
+        return ratings.shift if self.shift is None else self.shift
 
     def recipe(self, scale: Scale) -> ANLS:
         """Itself."""

@@ -33,7 +33,7 @@ def updated(
     users = model.users.ids.find(both.users.values)
     items = model.items.ids.find(both.items.values)
     placed, ranking = engine_of(engine).place(both), model.ranking
-    where = placed, both.shift, users, items, checks.whole("steps", steps, least=0)
+    where = placed, users, items, checks.whole("steps", steps, least=0)
     head, done = fold_in.updated(Head(model.factors, model.phases), *where)
     if ranking is not None:
         ranking, _ = fold_in.updated(ranking, *where)

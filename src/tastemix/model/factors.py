@@ -78,8 +78,7 @@ class Factors:
         pulls = None
         if first.pulls is not None:
             both = [[member.pulls.of(side) for member in members if member.pulls] for side in SIDES]
-            sides = [(np.hstack([p.mean for p in s]), np.hstack([p.z for p in s])) for s in both]
-            pulls = Pulls(Pull(*sides[0]), Pull(*sides[1]))
+            pulls = Pulls(*map(Pull.joined, both))
         return Factors(users, items, first.shift, held, len(members), pulls)
 
     @cached_property

@@ -26,7 +26,7 @@ from tastemix.data.reading import as_values
 from tastemix.engine import engine_of
 from tastemix.engine.base import Engine, Fold, Placed
 from tastemix.engine.objective import Objective
-from tastemix.engine.sides import OTHER, SIDES, Matrix, Pair, Pull, Pulls
+from tastemix.engine.sides import OTHER, SIDES, Floats, Matrix, Pair, Pull, Pulls
 from tastemix.errors import IdError, ParameterError
 from tastemix.model.factors import Factors, Head
 from tastemix.training import loop
@@ -60,6 +60,7 @@ def rows(
     phase = last_phase(phases)
     objective, count, rank = phase.objective, len(half.pointers) - 1, factors.rank
     start, centres = np.zeros((count, rank), np.float32), None
+    ridges = _ridges(half, factors, side) if objective.estimated else None
     if objective.dynamic or objective.centred:
         start[:] = factors.average(side)
     elif objective.chosen:
@@ -75,6 +76,7 @@ def rows(
         factors.shift,
         max_updates=UPDATES_A_STEP * rank if objective.dynamic else MOST_UPDATES,
         centres=centres,
+        ridges=ridges,
         times=phase.steps if objective.dynamic else 1,
     )
     return factors.fixed(OTHER[side], engine).rows(fold)
@@ -82,16 +84,39 @@ def rows(
 
 def suggested(half: Half, factors: Factors, side: Side, objective: Objective) -> Matrix:
     """What the choices of each row suggest: μ + (|Ω| + c)^(−½) Σ_{j∈Ω} z_j."""
+    pull, counts = _pull_of(factors, side), half.counts
+    sums = _gathered(half, pull.z)
+    scale = np.maximum(counts + objective.choice_shrinkage, 1.0) ** -0.5
+    centres: Matrix = (pull.mean + scale[:, None] * sums).astype(np.float32)
+    return centres
+
+
+def _ridges(half: Half, factors: Factors, side: Side) -> Matrix:
+    """How strongly each row is pulled, coordinate by coordinate: λ + Σ_{j∈Ω} v_j."""
+    pull = _pull_of(factors, side)
+    if pull.least is None or pull.variances is None:
+        raise ParameterError(
+            "this model was saved without its estimated ridges: fit a new one to fold in"
+        )
+    ridges: Matrix = (pull.least + _gathered(half, pull.variances)).astype(np.float32)
+    return ridges
+
+
+def _pull_of(factors: Factors, side: Side) -> Pull:
     if factors.pulls is None:
         raise ParameterError(
             "this model was saved without the centres of its rows: fit a new one to fold in"
         )
-    pull, counts = factors.pulls.of(side), half.counts
-    sums = np.zeros((len(counts), factors.rank))
-    np.add.at(sums, half.rows, pull.z[half.indices])
-    scale = np.maximum(counts + objective.choice_shrinkage, 1.0) ** -0.5
-    centres: Matrix = (pull.mean + scale[:, None] * sums).astype(np.float32)
-    return centres
+    return factors.pulls.of(side)
+
+
+def _gathered(half: Half, rows: Matrix) -> Floats:
+    """The sum of the rows that each row of a half rated."""
+    if len(half.pointers) == 2:
+        return np.asarray(rows[half.indices].sum(axis=0, dtype=np.float64, keepdims=True))
+    sums = np.zeros((len(half.pointers) - 1, rows.shape[1]))
+    np.add.at(sums, half.rows, rows[half.indices])
+    return sums
 
 
 def given(ratings: Mapping[Any, float], known: Ids, scale: Scale) -> Ratings:
@@ -132,7 +157,7 @@ def folded(head: Head, half: Half, side: Side, engine: Engine | str | None = Non
 
 
 def updated(
-    head: Head, placed: Placed, shift: float, users: Indices, items: Indices, steps: int
+    head: Head, placed: Placed, users: Indices, items: Indices, steps: int
 ) -> tuple[Head, list[Step]]:
     """The head after some steps of its last phase on these ratings, and those steps.
 
@@ -143,9 +168,9 @@ def updated(
     for part in head.factors.parts:
         start = Pair(_rows_of(part, "users", users), _rows_of(part, "items", items))
         pulls = None if part.pulls is None else _pulls_of(part.pulls, users, items)
-        session = placed.open(start, part.held, pulls)
+        session = placed.open(start, part.held, pulls, part.shift)
         history += loop.run(session, [phase])
-        members.append(Factors.of(session, shift, part.held))
+        members.append(Factors.of(session, part.shift, part.held))
     return dataclasses.replace(head, factors=Factors.mean(members)), history
 
 
@@ -216,9 +241,12 @@ def _rows_of(factors: Factors, side: Side, numbers: Indices) -> Matrix:
 
 def _pulls_of(pulls: Pulls, users: Indices, items: Indices) -> Pulls:
     """The pulls with a row for each of these; nobody new pulls anybody yet."""
-    numbers = {"users": items, "items": users}
-    sides = [
-        Pull(pull.mean, np.where(numbers[side][:, None] < 0, 0, pull.z[numbers[side]]))
-        for side, pull in zip(SIDES, pulls, strict=True)
-    ]
+
+    def rows(old: Matrix, numbers: Indices) -> Matrix:
+        return np.where(numbers[:, None] < 0, np.float32(0), old[numbers])
+
+    sides = []
+    for pull, others in zip(pulls, (items, users), strict=True):
+        variances = None if pull.variances is None else rows(pull.variances, others)
+        sides.append(Pull(pull.mean, rows(pull.z, others), pull.least, variances))
     return Pulls(*sides)

@@ -354,7 +354,7 @@ class Model:
 
     def _std(self, user: Indices, item: Indices) -> Floats:
         if self.noise is None:
-            raise ParameterError(f"a {self.method} model has no standard deviations: use tm.ANMF")
+            raise ParameterError(f"a {self.method} model has no standard deviations: use tm.CNMF")
         place = placed_on(self.predict_numbers(user, item), self.scale)
         return self.noise.std(user, item, (self.users.count, self.items.count), place)
 

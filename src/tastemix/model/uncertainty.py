@@ -93,7 +93,8 @@ def estimate(
 
 def opened(placed: Placed, factors: Factors) -> Session:
     """A session that holds factors, or the mean of several products, to ask about their errors."""
-    return placed.open(Pair(factors.users / np.float32(factors.members), factors.items))
+    pair = Pair(factors.users / np.float32(factors.members), factors.items)
+    return placed.open(pair, shift=factors.shift)
 
 
 def _shares(users: Spread, items: Spread) -> tuple[Floats, Floats]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import reprlib
-from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -72,6 +72,8 @@ class About:
     """None: saved by a release that told it by the phases."""
     pulls: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     """The mean that users, and items, are pulled towards; what each suggests is in its table."""
+    ridges: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    """How strongly, at least; what each one's uncertainty adds is in its table."""
 
 
 def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) -> None:
@@ -109,7 +111,8 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
         fingerprint=None if kept is None else kept.fingerprint,
         made_with=_versions(),
         unknown=model.unknown,
-        pulls=None if factors.pulls is None else _means(factors.pulls),
+        pulls=None if factors.pulls is None else _lines(p.mean for p in factors.pulls),
+        ridges=_lines(p.least for p in factors.pulls) if _estimated(factors.pulls) else None,
     )
     index = {**dataclasses.asdict(about), "held": about.held._asdict()}
     if about.ranking is not None:
@@ -140,9 +143,14 @@ def _about_ranking(head: Head) -> AboutRanking:
     return AboutRanking(head.phases, f.shift, f.held, f.members)
 
 
-def _means(pulls: Pulls) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    users, items = (tuple(map(float, pull.mean)) for pull in pulls)
+def _lines(both: Iterable[Any]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    users, items = (tuple(map(float, line)) for line in both)
     return users, items
+
+
+def _estimated(pulls: Pulls | None) -> TypeGuard[Pulls]:
+    """Whether both sides have ridges that were estimated."""
+    return pulls is not None and all(pull.least is not None for pull in pulls)
 
 
 def _pulls(tables: Mapping[str, pa.Table], about: About) -> Pulls | None:
@@ -151,7 +159,11 @@ def _pulls(tables: Mapping[str, pa.Table], about: About) -> Pulls | None:
         return None
     means = [np.array(mean, np.float64) for mean in about.pulls]
     by_item, by_user = (_vectors(tables, what, "suggests") for what in ("item", "user"))
-    return Pulls(Pull(means[0], by_item), Pull(means[1], by_user))
+    if about.ridges is None:
+        return Pulls(Pull(means[0], by_item), Pull(means[1], by_user))
+    least = [np.array(ridge, np.float64) for ridge in about.ridges]
+    items, users = (_vectors(tables, what, "variance") for what in ("item", "user"))
+    return Pulls(Pull(means[0], by_item, least[0], items), Pull(means[1], by_user, least[1], users))
 
 
 def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
@@ -265,6 +277,13 @@ def _check_pulls(factors: Factors) -> None:
             raise ModelFileError(
                 f"what its rows are pulled towards is beyond {MOST_ENTRY:g} / rank"
             )
+        for ridges in (pull.least, pull.variances):
+            if ridges is None:
+                continue
+            if ridges.shape[-1] != factors.rank:
+                raise ModelFileError(f"the ridges of its rows are not of rank {factors.rank}")
+            if not (bounded(ridges) and (ridges >= 0).all()):
+                raise ModelFileError("a ridge of its rows is negative, too large or not a number")
 
 
 def _check_noise(noise: Noise) -> None:
@@ -298,6 +317,8 @@ def _population_table(model: Model, what: What) -> pa.Table:
     if model.factors.pulls is not None:
         pull = model.factors.pulls.of(OTHER[side])
         columns["suggests"] = _lists(pull.z)
+        if _estimated(model.factors.pulls) and pull.variances is not None:
+            columns["variance"] = _lists(pull.variances)
     if model.ranking is not None:
         columns["ranking"] = _lists(model.ranking.factors.side(side))
     if model.noise is not None:

@@ -10,7 +10,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tastemix.errors import ModelFileError
 
-LATER = frozenset({"unknown", "pulls", "choice_penalty", "choice_shrinkage"})
+LATER = frozenset(
+    {"About.unknown", "About.pulls", "About.ridges"}
+    | {"Objective.choice_penalty", "Objective.choice_shrinkage", "Objective.noise"}
+)
 """Fields that version 2 of the format did not have; without them, they have their defaults."""
 
 
@@ -18,7 +21,7 @@ def record(kind: Any, value: Mapping[str, Any], inside: str = "") -> Any:
     """An object of JSON as a type of ours, whose fields it must have, each as its hint says."""
     hints = get_type_hints(kind)
     for name in hints:
-        if name not in value and name not in LATER:
+        if name not in value and f"{kind.__name__}.{name}" not in LATER:
             raise ModelFileError(f"it lacks {inside + name!r}")
     unknown = [name for name in value if name not in hints]
     if unknown:

@@ -129,17 +129,20 @@ struct BoundMover {
     }
 
     nb::tuple survey(const Rows& fixed, float l2, float l2_per_rating, float prior, float weight, bool dynamic,
-                     Line<float> gram, Line<float> linear, const Rows* centres) {
+                     Line<float> gram, Line<float> linear, const Rows* centres, const Rows* ridges, Rows* variances,
+                     float variance) {
         check(fixed);
         const auto rank = std::size_t(moving.rank);
         if (linear.size() != rank || (weight != 0 && gram.size() != rank * rank)) throw std::invalid_argument("terms");
-        if (centres) {
-            check_alike(moving, *centres);
-            if (centres->count != moving.count) throw std::invalid_argument("centres");
+        for (const Rows* each : {centres, ridges, static_cast<const Rows*>(variances)}) {
+            if (!each) continue;
+            check_alike(moving, *each);
+            if (each->count != moving.count) throw std::invalid_argument("what rows are pulled towards");
         }
+        if (variances && weight != 0) throw std::invalid_argument("variances under a prior");
         const Terms terms{l2, l2_per_rating, prior, weight, dynamic, gram.data(), linear.data()};
         Survey out{};
-        surveyed = released([&] { return mover.survey(fixed, terms, centres, out, interrupted); });
+        surveyed = released([&] { return mover.survey(fixed, terms, {centres, ridges, variances, variance}, out, interrupted); });
         return nb::make_tuple(out.objective, out.gain);
     }
 
@@ -160,21 +163,23 @@ struct BoundMover {
 // The rows that fit the ratings of a few rows, from `start`: half-steps of their own, solved to the end.
 auto bound_fold(const Rows& fixed, Line<int64_t> pointers, Line<int32_t> indices, Line<float> values, Matrix start,
                 const std::vector<int>& held, float shift, float l2, float l2_per_rating, float prior, float weight,
-                bool dynamic, Line<float> gram, Line<float> linear, std::optional<Matrix> centres, int64_t max_updates,
-                int times) {
+                bool dynamic, Line<float> gram, Line<float> linear, std::optional<Matrix> centres,
+                std::optional<Matrix> ridges, int64_t max_updates, int times) {
     BoundHalf half(pointers, indices, values, fixed.count);
     Rows moving(int64_t(start.shape(0)), int(start.shape(1)));
     fill(moving, start);
-    std::optional<Rows> near;
-    if (centres) {
-        near.emplace(moving.count, moving.rank);
-        fill(*near, *centres);
+    std::optional<Rows> near, pulled;
+    for (auto [rows, values] : {std::pair{&near, &centres}, {&pulled, &ridges}}) {
+        if (!*values) continue;
+        rows->emplace(moving.count, moving.rank);
+        fill(**rows, **values);
     }
     Workspace work;
     BoundMover mover(half, moving, shift, work);
     for (const int coordinate : held) mover.hold(coordinate);
     for (int time = 0; time < times; time++) {
-        mover.survey(fixed, l2, l2_per_rating, prior, weight, dynamic, gram, linear, near ? &*near : nullptr);
+        mover.survey(fixed, l2, l2_per_rating, prior, weight, dynamic, gram, linear, near ? &*near : nullptr,
+                     pulled ? &*pulled : nullptr, nullptr, 0);
         mover.descend(0, max_updates);
     }
     return matrix(moving);
@@ -201,8 +206,29 @@ struct BoundChoices {
         released([&] { return choices.place(interrupted); });
     }
 
+    auto spread(const Rows& rows, const Rows& variances) const {
+        for (const Rows* each : {&rows, &variances}) {
+            check_alike(*each, choices.centres);
+            if (each->count != choices.centres.count) throw std::invalid_argument("rows");
+        }
+        return line(released([&] { return choices.spread(rows, variances, interrupted); }));
+    }
+
     double penalty() const {
         return released([&] { return choices.penalty(interrupted); });
+    }
+};
+
+struct BoundRidges {
+    Ridges ridges;
+    int64_t columns;
+
+    BoundRidges(BoundHalf& own, int rank) : ridges(own.half, rank), columns(own.half.columns) {}
+
+    void estimate(const Rows& other, Line<double> least) {
+        check_alike(ridges.each, other);
+        if (other.count != columns || least.size() != std::size_t(other.rank)) throw std::invalid_argument("variances");
+        released([&] { return ridges.estimate(other, least.data(), interrupted); });
     }
 };
 
@@ -240,23 +266,29 @@ NB_MODULE(_native, m) {
              nb::keep_alive<1, 5>())
         .def("hold", &BoundMover::hold)
         .def("survey", &BoundMover::survey, "fixed"_a, "l2"_a, "l2_per_rating"_a, "prior"_a, "weight"_a, "dynamic"_a,
-             "gram"_a, "linear"_a, "centres"_a.none())
+             "gram"_a, "linear"_a, "centres"_a.none(), "ridges"_a.none(), "variances"_a.none(), "variance"_a)
         .def("descend", &BoundMover::descend)
         .def("row_grams", &BoundMover::row_grams);
     nb::class_<BoundChoices>(m, "Choices")
         .def(nb::init<BoundHalf&, BoundHalf&, int>(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
-        .def("set", [](BoundChoices& c, float l2, float per, float ridge, float shrinkage) {
-            c.choices.set(l2, per, ridge, shrinkage);
+        .def("set", [](BoundChoices& c, float l2, float per, float ridge, float shrinkage, bool alike) {
+            c.choices.set(l2, per, ridge, shrinkage, alike);
         })
+        .def("spread", &BoundChoices::spread)
         .def("follow", &BoundChoices::follow)
         .def("put", &BoundChoices::put)
         .def("penalty", &BoundChoices::penalty)
         .def_prop_ro("mean", [](const BoundChoices& c) { return line(c.choices.mean); }, nb::rv_policy::automatic)
         .def_prop_ro("z", [](const BoundChoices& c) { return matrix(c.choices.z); }, nb::rv_policy::automatic)
         .def_prop_ro("centres", [](BoundChoices& c) -> Rows& { return c.choices.centres; });
+    nb::class_<BoundRidges>(m, "Ridges")
+        .def(nb::init<BoundHalf&, int>(), nb::keep_alive<1, 2>())
+        .def("estimate", &BoundRidges::estimate)
+        .def_prop_ro("each", [](BoundRidges& r) -> Rows& { return r.ridges.each; })
+        .def_prop_ro("variances", [](BoundRidges& r) -> Rows& { return r.ridges.variances; });
     m.def("row_errors", bound_row_errors);
     m.def("fold", bound_fold, "fixed"_a, "pointers"_a, "indices"_a, "values"_a, "start"_a, "held"_a, "shift"_a, "l2"_a,
-          "l2_per_rating"_a, "prior"_a, "weight"_a, "dynamic"_a, "gram"_a, "linear"_a, "centres"_a.none(),
+          "l2_per_rating"_a, "prior"_a, "weight"_a, "dynamic"_a, "gram"_a, "linear"_a, "centres"_a.none(), "ridges"_a.none(),
           "max_updates"_a, "times"_a);
     m.def("pair_products", bound_pair_products);
     bind_catalogue(m);

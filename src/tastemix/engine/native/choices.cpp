@@ -30,6 +30,8 @@ template <class F> bool each_row(int64_t rows, F&& f, Poll poll) {
     return parallel_for((rows + chunk_rows - 1) / chunk_rows, some, poll);
 }
 
+constexpr double least_left = 0.2;    // of the rows, however many numbers Z has
+
 std::vector<float> ratios(const std::vector<double>& a, const std::vector<double>& b) {
     std::vector<float> out(a.size());
     for (std::size_t i = 0; i < a.size(); i++) out[i] = b[i] > 0 ? float(a[i] / b[i]) : 0;
@@ -37,6 +39,15 @@ std::vector<float> ratios(const std::vector<double>& a, const std::vector<double
 }
 
 }  // namespace
+
+Ridges::Ridges(const Half& own, int rank) : each(own.rows, rank), variances(own.rows, rank), own_(own) {}
+
+bool Ridges::estimate(const Rows& other, const double* least, Poll poll) {
+    if (!gather(own_, other, nullptr, nullptr, each, poll)) return false;
+    return each_row(own_.rows, [&](int64_t row) {
+        for (int i = 0; i < each.rank; i++) each.row(row)[i] += float(least[i]);
+    }, poll);
+}
 
 Choices::Choices(const Half& own, const Half& other, int rank)
     : mean(std::size_t(rank), 0.0),
@@ -49,23 +60,29 @@ Choices::Choices(const Half& own, const Half& other, int rank)
       direction_(own.columns, rank),
       image_(own.columns, rank) {}
 
-void Choices::set(float l2, float l2_per_rating, float ridge, float shrinkage) {
-    if (l2 == l2_ && l2_per_rating == l2_per_rating_ && ridge == ridge_ && shrinkage == shrinkage_) return;
-    l2_ = l2, l2_per_rating_ = l2_per_rating, ridge_ = ridge, shrinkage_ = shrinkage;
+void Choices::set(float l2, float l2_per_rating, float ridge, float shrinkage, bool alike) {
+    if (l2 == l2_ && l2_per_rating == l2_per_rating_ && ridge == ridge_ && shrinkage == shrinkage_ && alike == alike_)
+        return;
+    l2_ = l2, l2_per_rating_ = l2_per_rating, ridge_ = ridge, shrinkage_ = shrinkage, alike_ = alike;
     const auto rows = std::size_t(own_.rows);
     scale_.resize(rows), weight_.resize(rows), share_.resize(rows);
     mean_ridge_ = 0;
-    for (int64_t row = 0; row < own_.rows; row++) mean_ridge_ += double(l2) + double(l2_per_rating) * double(own_.count(row));
+    const auto pull = [&](int64_t row) {
+        if (alike) return own_.count(row) > 0 ? 1.0 : 0.0;
+        return double(l2) + double(l2_per_rating) * double(own_.count(row));
+    };
+    for (int64_t row = 0; row < own_.rows; row++) mean_ridge_ += pull(row);
     mean_ridge_ /= double(std::max<int64_t>(own_.rows, 1));
     total_weight_ = 0;
     for (std::size_t row = 0; row < rows; row++) {
         const auto count = double(own_.count(int64_t(row)));
         scale_[row] = float(1 / std::sqrt(std::max(count + double(shrinkage), 1.0)));
-        share_[row] = float((double(l2) + double(l2_per_rating) * count) / mean_ridge_);
+        share_[row] = float(alike ? pull(int64_t(row)) : pull(int64_t(row)) / mean_ridge_);
         weight_[row] = scale_[row] * share_[row];
         total_weight_ += share_[row];
     }
     inverse_.resize(std::size_t(other_.rows));
+    freedom_ = 0;
     for (int64_t j = 0; j < other_.rows; j++) {
         double diagonal = ridge;
         for (int64_t e = other_.pointers[j]; e < other_.pointers[j + 1]; e++) {
@@ -73,17 +90,8 @@ void Choices::set(float l2, float l2_per_rating, float ridge, float shrinkage) {
             diagonal += double(weight_[u]) * scale_[u];
         }
         inverse_[std::size_t(j)] = float(1 / diagonal);
+        freedom_ += 1 - double(ridge) / diagonal;
     }
-}
-
-bool Choices::gather(const Half& half, const Rows& in, const float* weight, const float* scale, Rows& out,
-                     Poll poll) const {
-    const Gather g{half.pointers, half.indices, half.indices + half.ratings(), in.row(0), weight, scale, out.row(0),
-                   in.kernels.width};
-    const auto some = [&](int64_t chunk, int) {
-        in.kernels.gather(g, half.chunks[std::size_t(chunk)], half.chunks[std::size_t(chunk) + 1]);
-    };
-    return parallel_for(half.chunk_count(), some, poll);
 }
 
 bool Choices::place(Poll poll) {
@@ -103,6 +111,22 @@ double Choices::penalty(Poll poll) const {
     return 0.5 * double(ridge_) * mean_ridge_ * total;
 }
 
+std::vector<double> Choices::spread(const Rows& rows, const Rows& variances, Poll poll) const {
+    std::vector<double> squares;
+    column_sums(own_.rows, z.rank, [&](int64_t row, double* sum) {
+        if (own_.count(row) == 0) return;
+        const float *x = rows.row(row), *c = centres.row(row), *v = variances.row(row);
+        const bool known = std::any_of(v, v + z.rank, [](float entry) { return entry != 0; });
+        for (int i = 0; i < z.rank; i++) {
+            const double away = double(x[i]) - c[i];
+            sum[i] += away * away + (known ? double(v[i]) : double(x[i]) * x[i]);
+        }
+    }, squares, poll);
+    const double left = std::max(total_weight_ - freedom_, least_left * total_weight_);
+    for (double& entry : squares) entry = left > 0 ? entry / left : 0;
+    return squares;
+}
+
 bool Choices::follow(const Rows& rows, int iterations, Poll poll) {
     const int rank = z.rank;
     // μ, given Z: the weighted mean of what Z leaves. The centres are moved along.
@@ -114,7 +138,7 @@ bool Choices::follow(const Rows& rows, int iterations, Poll poll) {
     std::vector<float> shift(static_cast<std::size_t>(rank));
     for (int i = 0; i < rank; i++) {
         const double before = mean[std::size_t(i)];
-        mean[std::size_t(i)] = double(float(before + left[std::size_t(i)] / total_weight_));
+        if (total_weight_ > 0) mean[std::size_t(i)] = double(float(before + left[std::size_t(i)] / total_weight_));
         shift[std::size_t(i)] = float(mean[std::size_t(i)] - before);
     }
     // r = BᵀD (X − μ − BZ) − ρZ and the first direction, r over the diagonal.

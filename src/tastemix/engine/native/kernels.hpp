@@ -6,6 +6,8 @@
 //   S = Σ_{j∈Ω} y_j y_jᵀ   G = YᵀY        d = λ₂ + λ₂′|Ω|     μ  what λ₂ or d pulls towards
 //
 // Every row minimises ½xᵀQx − cᵀx over x ≥ 0 with Q = (1−w)S + wG + dI and the c of engine/reference.py.
+// Where ridges are estimated d is a vector of the row's own, and the variances σ² diag(Q⁻¹) of its
+// coordinates are kept.
 #pragma once
 #include <cstdint>
 
@@ -19,12 +21,15 @@ struct HalfStep {
     float* moving;          // X, `width` floats a row, zero beyond the rank
     const float* fixed;     // Y, likewise
     const float* centres;   // what the ridge d pulls each row towards, `width` floats a row; null: zero
+    const float* ridges;    // d, likewise; null: λ₂ + λ₂′|Ω| for every coordinate
     const float* gram;      // wG, width × width
     const float* linear;    // the gradient's part that all rows share: λ₁ − wασ − λ₂μ
     const float* movable;   // 1 where a coordinate moves, 0 where it is held or padding
     float* gradient;        // written by survey, read by descend: width floats a row
     float* gain;            // likewise: the best first gain of each row
     float* noise;           // likewise: the gain below which float32 tells nothing
+    float* variances;       // written by descend where not null (then w is 0): width floats a row
+    float variance;         // σ² of a rating
     float shift;            // subtracted from every value
     float pull;             // p in the residual e_j = p x·y_j − a_j + q: 1−w, or 1 if dynamic
     float target;           // q in it: wα, or 0 if dynamic
@@ -89,7 +94,7 @@ struct Kernels {
 // Floats of scratch memory that the kernels need for one thread.
 constexpr int64_t pack_floats(int width) { return 4096 + 16 * int64_t(width); }
 constexpr int rows_in_flight = 4;
-constexpr int64_t row_floats(int width) { return int64_t(width) * width + 3 * int64_t(width); }
+constexpr int64_t row_floats(int width) { return int64_t(width) * width + 4 * int64_t(width); }
 constexpr int64_t scratch_floats(int width) {
     return (width <= 64 ? rows_in_flight : 1) * row_floats(width) + pack_floats(width);
 }

@@ -187,7 +187,7 @@ void survey(const HalfStep& h, int64_t begin, int64_t end, float* scratch, Surve
             surveyor.take(y, a);
         }
 
-        const float ridge = h.l2 + h.l2_per_rating * float(count);
+        const Vec<L> same = all<L>(h.l2 + h.l2_per_rating * float(count));
         double xg = 0, xc = h.pull != 0 ? double(total<L>(surveyor.cross)) : 0;
         if (h.pull == 0)
             for (int i = 0; i < width; i += L) xc -= total<L>(load<L>(x + i) * load<L>(g + i));
@@ -202,11 +202,12 @@ void survey(const HalfStep& h, int64_t begin, int64_t end, float* scratch, Surve
         double apart = 0;
         for (int i = 0; i < width; i += L) {
             const Vec<L> xi = load<L>(x + i);
+            const Vec<L> ridge = h.ridges ? load<L>(h.ridges + row * width + i) : same;
             Vec<L> linear = load<L>(h.linear + i);
             if (h.centres) {
                 const Vec<L> centre = load<L>(h.centres + row * width + i);
                 linear -= ridge * centre;
-                apart += total<L>(centre * centre);
+                apart += total<L>(ridge * centre * centre);
             }
             const Vec<L> gi = load<L>(g + i) + ridge * xi + linear;
             store<L>(g + i, gi);
@@ -219,7 +220,7 @@ void survey(const HalfStep& h, int64_t begin, int64_t end, float* scratch, Surve
             xc -= total<L>(xi * linear);
         }
         const double power = total<L>(surveyor.power);
-        objective += 0.5 * (xg - xc + power + ridge * apart);
+        objective += 0.5 * (xg - xc + power + apart);
         h.noise[row] = rounding_gain * float(power + (xc < 0 ? -xc : xc) + (xg < 0 ? -xg : xg));
         h.gain[row] = largest<L>(best)[0];
         top = larger<L>(top, best);
@@ -255,10 +256,11 @@ template <int L, int N> void gather(const Gather& g, int64_t begin, int64_t end)
 }
 
 struct Row {                // a row being solved; q is Q without its ridge
+    int64_t number;
     const float* q;
-    float *own, *diagonal, *inverse, *step;
+    float *own, *diagonal, *inverse, *step, *ridge;
     float *x, *g;
-    float ridge, enough;
+    float enough;
     int64_t left;           // updates it may still take
 };
 
@@ -269,7 +271,8 @@ static_assert(in_flight<1> <= rows_in_flight);
 // Forms the problem of a row.
 template <int L, int N> INLINE void prepare(const HalfStep& h, int64_t number, int width, float* pack, Row& row) {
     const int64_t count = h.pointers[number + 1] - h.pointers[number];
-    row.ridge = h.l2 + h.l2_per_rating * float(count);
+    const Vec<L> same = all<L>(h.l2 + h.l2_per_rating * float(count));
+    row.number = number;
     row.x = h.moving + number * width;
     row.g = h.gradient + number * width;
     row.left = h.max_updates;
@@ -282,8 +285,10 @@ template <int L, int N> INLINE void prepare(const HalfStep& h, int64_t number, i
         row.q = row.own;
     }
     for (int i = 0; i < width; i += L) {
+        const Vec<L> ridge = h.ridges ? load<L>(h.ridges + number * width + i) : same;
         Vec<L> d;
-        for (int l = 0; l < L; l++) d[l] = row.q[int64_t(i + l) * width + i + l] + row.ridge;
+        for (int l = 0; l < L; l++) d[l] = row.q[int64_t(i + l) * width + i + l] + ridge[l];
+        store<L>(row.ridge + i, ridge);
         store<L>(row.diagonal + i, d);
         store<L>(row.inverse + i, inverse_of<L>(d, load<L>(h.movable + i)));
     }
@@ -309,14 +314,64 @@ template <int L, int N> INLINE float advance(Row& row, int width) {
     if (there == 0) return 0;    // a gain that is not a number
     const int first = __builtin_ctz(there);
     const int r = N == 1 ? first : where[first];
-    const float s = row.step[r];
+    const float s = row.step[r], ridge = row.ridge[r];
     const float* column = row.q + int64_t(r) * width;
     for (int i = 0; i < width; i += L) {
         const Vec<L> here = i + lane == r ? all<L>(s) : Vec<L>{};
         store<L>(row.x + i, load<L>(row.x + i) + here);
-        store<L>(row.g + i, load<L>(row.g + i) + s * load<L>(column + i) + row.ridge * here);
+        store<L>(row.g + i, load<L>(row.g + i) + s * load<L>(column + i) + ridge * here);
     }
     return top[0];
+}
+
+// Whether the variances of a row with ratings were never found.
+template <int L> INLINE bool unknown(const HalfStep& h, int64_t row, int width) {
+    if (h.pointers[row] == h.pointers[row + 1]) return false;
+    for (int i = 0; i < width; i++)
+        if (h.variances[row * width + i] != 0) return false;
+    return true;
+}
+
+// σ² diag(Q⁻¹) over the coordinates that move. Q = UᵀU, in place from the top; then M = (U⁻¹)ᵀ, row by
+// row, below the diagonal and on it, where U is no longer needed. A column of M has the squares of one entry.
+template <int L, int N> void spread(const HalfStep& h, Row& row, int width) {
+    float* q = row.own;
+    const Mask<L> lane = iota<L>();
+    const auto at = [&](int r, int c) -> float& { return q[int64_t(r) * width + c]; };
+    for (int r = 0; r < width; r++) {
+        at(r, r) = row.diagonal[r];
+        if (h.movable[r] != 0) continue;
+        for (int c = 0; c < width; c++) at(r, c) = at(c, r) = 0;
+        at(r, r) = 1;
+    }
+    for (int k = 0; k < width; k++) {
+        const float pivot = at(k, k) > smallest_curvature ? at(k, k) : smallest_curvature;
+        const float inverse = 1 / __builtin_sqrtf(pivot);
+        for (int i = k / L * L; i < width; i += L) store<L>(&at(k, i), inverse * load<L>(&at(k, i)));
+        for (int r = k + 1; r < width; r++) {
+            const float f = at(k, r);
+            if (f == 0) continue;
+            for (int i = r / L * L; i < width; i += L)
+                store<L>(&at(r, i), load<L>(&at(r, i)) - f * load<L>(&at(k, i)));
+        }
+    }
+    float* v = h.variances + row.number * width;
+    for (int i = 0; i < width; i += L) store<L>(v + i, Vec<L>{});
+    for (int t = 0; t < width; t++) {
+        const float inverse = 1 / at(t, t);
+        for (int i = 0; i <= t; i += L) {
+            Vec<L> m = i + lane == t ? all<L>(1.0f) : Vec<L>{};
+            for (int s = i; s < t; s++) {
+                const Vec<L> earlier = load<L>(&at(s, i));
+                m -= at(s, t) * (i + lane <= s ? earlier : Vec<L>{});
+            }
+            m *= inverse;
+            const Vec<L> there = load<L>(&at(t, i));
+            store<L>(&at(t, i), i + lane <= t ? m : there);
+            store<L>(v + i, load<L>(v + i) + m * m);
+        }
+    }
+    for (int i = 0; i < width; i += L) store<L>(v + i, h.variance * load<L>(h.movable + i) * load<L>(v + i));
 }
 
 template <int L, int N>
@@ -330,12 +385,13 @@ void descend(const HalfStep& h, int64_t begin, int64_t end, float threshold, flo
         rows[i].diagonal = rows[i].own + int64_t(width) * width;
         rows[i].inverse = rows[i].diagonal + width;
         rows[i].step = rows[i].inverse + width;
+        rows[i].ridge = rows[i].step + width;
     }
     int64_t next = begin, updates = 0;
     const auto take = [&](Row& row) {
         for (; next < end; next++) {
             row.enough = threshold > h.noise[next] ? threshold : h.noise[next];
-            if (!(h.gain[next] > row.enough)) continue;
+            if (!(h.gain[next] > row.enough) && !(h.variances && unknown<L>(h, next, width))) continue;
             prepare<L, N>(h, next++, width, pack, row);
             return true;
         }
@@ -349,7 +405,9 @@ void descend(const HalfStep& h, int64_t begin, int64_t end, float threshold, flo
             const float gain = advance<L, N>(rows[i], width);
             decrease += gain;
             updates += gain > 0;
-            if (gain > 0 || take(rows[i])) continue;
+            if (gain > 0) continue;
+            if (h.variances) spread<L, N>(h, rows[i], width);
+            if (take(rows[i])) continue;
             live--;
             const Row done = rows[i];
             rows[i] = rows[live];

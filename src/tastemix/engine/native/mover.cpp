@@ -27,7 +27,7 @@ Mover::Mover(const Half& half, Rows& moving, float shift, Workspace& work)
     linear_ = zeros(width);
 }
 
-bool Mover::survey(const Rows& fixed, const Terms& terms, const Rows* centres, Survey& out, Poll poll) {
+bool Mover::survey(const Rows& fixed, const Terms& terms, const Pulled& pulled, Survey& out, Poll poll) {
     const Kernels& kernels = moving_.kernels;
     const int64_t width = kernels.width, rank = moving_.rank, count = half_.chunk_count();
     const int workers = int(std::min<int64_t>(threads(), count));
@@ -43,7 +43,10 @@ bool Mover::survey(const Rows& fixed, const Terms& terms, const Rows* centres, S
     step_.values = half_.values;
     step_.moving = moving_.row(0);
     step_.fixed = fixed.row(0);
-    step_.centres = centres ? centres->row(0) : nullptr;
+    step_.centres = pulled.centres ? pulled.centres->row(0) : nullptr;
+    step_.ridges = pulled.ridges ? pulled.ridges->row(0) : nullptr;
+    step_.variances = pulled.variances ? pulled.variances->row(0) : nullptr;
+    step_.variance = pulled.variance;
     step_.gram = gram_.get();
     step_.linear = linear_.get();
     step_.movable = movable_.get();

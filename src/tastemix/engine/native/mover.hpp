@@ -12,6 +12,13 @@ struct Terms {              // of an Objective, that all rows share; sums over r
     const float* linear;    // the gradient's part that all rows share: λ₁ − wασ − λ₂μ
 };
 
+struct Pulled {             // what each row is pulled towards, and how strongly; null: see HalfStep
+    const Rows* centres = nullptr;
+    const Rows* ridges = nullptr;
+    Rows* variances = nullptr;      // written by `descend`
+    float variance = 0;             // of a rating
+};
+
 class Workspace {           // of half-steps that are not under way at the same time
    public:
     void make_room(int64_t rows, int width, int64_t chunks, int workers);
@@ -29,9 +36,8 @@ class Mover {
 
     void hold(int coordinate) { movable_[coordinate] = 0; }
 
-    // Gradients and first gains: false if it was given up. `centres`, where not null, has a row for
-    // each row, which the whole ridge pulls towards.
-    bool survey(const Rows& fixed, const Terms&, const Rows* centres, Survey&, Poll);
+    // Gradients and first gains: false if it was given up.
+    bool survey(const Rows& fixed, const Terms&, const Pulled&, Survey&, Poll);
     // After a survey: rows whose best gain is above the threshold descend.
     bool descend(float threshold, int64_t max_updates, Descent&, Poll);
     // Σ y_j y_jᵀ of every row, thrown away: what the Gram kernel alone costs.

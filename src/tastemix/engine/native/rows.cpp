@@ -99,6 +99,15 @@ std::vector<Sums> sums_of(const Rows& rows, const Half* half, const Rows* centre
     return spans;
 }
 
+bool gather(const Half& half, const Rows& in, const float* weight, const float* scale, Rows& out, Poll poll) {
+    const Gather g{half.pointers, half.indices, half.indices + half.ratings(), in.row(0), weight, scale, out.row(0),
+                   in.kernels.width};
+    const auto some = [&](int64_t chunk, int) {
+        in.kernels.gather(g, half.chunks[std::size_t(chunk)], half.chunks[std::size_t(chunk) + 1]);
+    };
+    return parallel_for(half.chunk_count(), some, poll);
+}
+
 bool row_errors(const Half& half, const Rows& moving, const Rows& fixed, float shift, double low, double high,
                 double* errors, Poll poll) {
     const auto add = [&](int64_t chunk, int) {

@@ -70,6 +70,9 @@ struct Sums {               // of a span of rows x
 // The sums of every span; empty if it was given up. `half` gives |Ω|, `centres` μ; either may be null.
 std::vector<Sums> sums_of(const Rows&, const Half* half, const Rows* centres, bool gram, Poll poll);
 
+// out_r = scale_r Σ_{j∈Ω_r} weight_j in_j; weight and scale may be null. False if it was given up.
+bool gather(const Half&, const Rows& in, const float* weight, const float* scale, Rows& out, Poll);
+
 // errors[r] = Σ_{j∈Ω_r} (clip(x_r·y_j + shift, low, high) − a_j)²
 bool row_errors(const Half&, const Rows& moving, const Rows& fixed, float shift, double low, double high,
                 double* errors, Poll poll);
