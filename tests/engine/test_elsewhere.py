@@ -32,11 +32,11 @@ def serve(pipe: Any) -> None:
     kept: dict[int, Any] = {0: CpuEngine()}
     numbers = itertools.count(1)
     while True:
-        target, name, arguments = pipe.recv()
+        target, name, arguments, options = pipe.recv()
         if name == "end":
             return
         arguments = [kept[a.number] if isinstance(a, Remote) else a for a in arguments]
-        answer = getattr(kept[target], name)(*arguments)
+        answer = getattr(kept[target], name)(*arguments, **options)
         results = answer if name == "split" else (answer,)
         sent = []
         for result in results:
@@ -61,8 +61,8 @@ class Remote:
         if name.startswith("_"):
             raise AttributeError(name)
 
-        def call(*arguments: Any) -> Any:
-            Remote.pipe.send((self.number, name, arguments))
+        def call(*arguments: Any, **options: Any) -> Any:
+            Remote.pipe.send((self.number, name, arguments, options))
             return Remote.pipe.recv()
 
         return call
@@ -75,7 +75,7 @@ def elsewhere():
     process.start()
     Remote.pipe = here
     yield Remote()
-    here.send((0, "end", ()))
+    here.send((0, "end", (), {}))
     process.join()
 
 

@@ -36,7 +36,7 @@ def train(
     rank: Annotated[
         int | None,
         typer.Option(
-            help="Number of tastes (default: 10; cnmf: 30; anmf: 4 to 22, by number of ratings)."
+            help="Number of tastes (default: 10; cnmf: 4 to 16, anmf: 4 to 22, by ratings)."
         ),
     ] = None,
     prior_steps: Annotated[
@@ -105,10 +105,10 @@ def train(
     else:
         chosen = named if rank is not None else choices.tuned(named, table)
     model, seconds = _fitted(chosen, table, engine)
+    say(f"{model.made_by}: {seconds:.1f} s")
     if compress:
         model = model.compress()
     model.save(output)
-    say(f"{chosen}: {seconds:.1f} s")
     say(f"saved to [bold]{escape(str(output))}[/]")
 
 

@@ -128,11 +128,11 @@ def candidates(ratings: Ratings, seed: int = 0) -> list[Any]:
 
     These ranks grow with the ratings, as those of ANMF do.
     """
-    largest = known.ANMF().tuned_for(ratings).rank
+    own, largest = default_method(), known.ANMF().tuned_for(ratings).rank
     ranks = sorted({max(1, round(largest * share)) for share in RANK_SHARES})
     return [
         known.Baseline(),
-        replace(default_method(), seed=seed),
+        replace(own, rank=own.usual_rank(ratings), seed=seed),
         *(make(rank, seed=seed) for rank in ranks for make in (known.RNMF, known.MIXD)),
     ]
 
@@ -141,7 +141,7 @@ def beside(method: Any) -> Iterator[Any]:
     """The method with one setting changed, for those in BESIDE that it has."""
     settings = _settings(method)
     for name, shares in BESIDE.items():
-        if name in settings:
+        if settings.get(name) is not None:
             for share in shares:
                 value = settings[name] * share
                 changed = max(1, round(value)) if name == "rank" else _rounded(value)

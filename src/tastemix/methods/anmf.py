@@ -5,16 +5,15 @@ docs/beyond-the-paper.md has the alternatives that were tried, with figures.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine.objective import Objective
-from tastemix.methods.averaged import Averaged, below, unit_of
+from tastemix.methods.averaged import Averaged, below, rank_for, unit_of
 from tastemix.methods.recipe import ANLS, ANY_SCALE
 from tastemix.training.phase import Phase
 
-LEAST_RANK, MOST_RANK = 4, 22
+MOST_RANK = 22
 
 
 @dataclass(frozen=True)
@@ -63,5 +62,4 @@ class ANMF(Averaged):
         """
         a_row = 2 * len(ratings) / (len(ratings.users) + len(ratings.items))
         l2 = min(ANMF.l2, round(a_row**0.5 / 2.5, 2))
-        rank = min(max(round(math.sqrt(len(ratings)) / 20), LEAST_RANK), MOST_RANK)
-        return replace(self, rank=rank, l2=l2)
+        return replace(self, rank=rank_for(ratings, MOST_RANK), l2=l2)

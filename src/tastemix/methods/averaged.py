@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from tastemix.training.early_stop import part_of
 from tastemix.training.loop import OnStep, Step
 from tastemix.training.phase import Phase
 
+LEAST_RANK = 4
 RANKING_RANK = 62
 RANKING_STEPS = 10
 RANKING_WEIGHT = 0.15
@@ -29,7 +31,7 @@ class Averaged:
     mean of `ranking` fits for `recommend`, and a trial fit for the uncertainty.
     """
 
-    rank: int
+    rank: int | None
     members: int
     steps: int
     ranking: int
@@ -45,18 +47,19 @@ class Averaged:
 
     def __post_init__(self) -> None:
         for name, least in (("rank", 1), ("members", 1), ("steps", 0), ("ranking", 0)):
-            checks.whole(name, getattr(self, name), least)
+            if name != "rank" or self.rank is not None:
+                checks.whole(name, getattr(self, name), least)
         checks.seed(self.seed)
 
-    def ranking_recipe(self, scale: Scale) -> ANLS:
+    def ranking_recipe(self, rank: int, scale: Scale) -> ANLS:
         """One member of the factors that `recommend` uses."""
         objective = Objective(
             prior=scale[0],
             weight=RANKING_WEIGHT,
             l2_per_rating=RANKING_L2_PER_RATING * unit_of(scale),
         )
-        rank, phase = min(3 * self.rank, RANKING_RANK), Phase(objective, RANKING_STEPS)
-        return ANLS(rank, [phase], self.seed, shift=below(scale))
+        phase = Phase(objective, RANKING_STEPS)
+        return ANLS(min(3 * rank, RANKING_RANK), [phase], self.seed, shift=below(scale))
 
     @property
     def total_steps(self) -> int:
@@ -86,7 +89,8 @@ class Averaged:
         with placed_by(engine, ratings) as placed:
             part = None if held_out is None else part_of(placed, ratings, held_out)
             method = self.settled(Fits(placed, ratings, None))
-            recipe, ordering = method.recipe_for(ratings), self.ranking_recipe(ratings.scale)
+            recipe = method.recipe_for(ratings)
+            ordering = self.ranking_recipe(recipe.rank, ratings.scale)
             fits = Fits(placed, ratings, watch)
             scores, history = fits.mean(recipe, self.members, part, patience)
             ranking = None
@@ -145,6 +149,11 @@ class _Counter:
     def __call__(self, step: Step, session: Session) -> bool | None:
         self.done += 1
         return self.on_step(replace(step, number=self.done), session)
+
+
+def rank_for(ratings: Ratings, most: int) -> int:
+    """√ratings / 20 tastes, from 4 to `most`."""
+    return min(max(round(math.sqrt(len(ratings)) / 20), LEAST_RANK), most)
 
 
 def below(scale: Scale) -> float:

@@ -15,11 +15,13 @@ import numpy as np
 from tastemix import checks
 from tastemix.data.ratings import Ratings
 from tastemix.engine.objective import LARGEST, Objective
-from tastemix.methods.averaged import Averaged, Fits, below
+from tastemix.methods.averaged import Averaged, Fits, below, rank_for
 from tastemix.methods.recipe import ANLS
 from tastemix.model.uncertainty import opened
 from tastemix.training.phase import Phase
 
+READABLE, MOST_RANK = 16, 30
+"""The most tastes of one fit, and of each of several."""
 LEAST_RIDGE = 0.05
 """The least ridge that is estimated, for ratings of standard deviation 1."""
 NOISES, PENALTIES = (0.45, 0.65, 0.9), (1.0, 3.0, 10.0)
@@ -42,18 +44,19 @@ class CNMF(Averaged):
     A prediction is p_u + q_i + w_u·h_i, all nonnegative. Every user is pulled towards what the
     items they rated suggest, however they rated them, and every item towards what the users who
     rated it suggest. How strongly is estimated during the fit: `Objective(centre="choices",
-    noise=…)`. A taste that the ratings do not support fades, so the rank is only the most there
-    can be.
+    noise=…)`.
 
-    noise, the share of the ratings' variance that is taken to be noise, and choice_penalty, the
-    ridge on what choices suggest, are found by small fits to 90 % of the ratings where they are
-    None. Ratings times a constant plus a constant give the same model.
+    The rank is by default √ratings / 20, from 4 to 16 tastes, which a person can read; twice as
+    many, up to 30, for the mean of several fits. noise, the share of the ratings' variance that is
+    taken to be noise, and choice_penalty, the ridge on what choices suggest, are by default found
+    by small fits to 90 % of the ratings. Ratings times a constant plus a constant give the same
+    model.
 
-    With members above 1 it is the mean of several fits. `recommend` uses `ranking` further
-    factorisations, as in ANMF.
+    With members above 1 it is the mean of several fits: somewhat more accurate, and harder to
+    read. `recommend` uses `ranking` further factorisations, as in ANMF.
     """
 
-    rank: int = 30
+    rank: int | None = None
     members: int = 1
     steps: int = 30
     noise: float | None = None
@@ -71,6 +74,7 @@ class CNMF(Averaged):
 
     def recipe_for(self, ratings: Ratings) -> ANLS:
         """One member, with the middle of what the search tries for settings that are None."""
+        rank = self.rank or self.usual_rank(ratings)
         shift, (mean, spread) = below(ratings.scale), _moments(ratings)
         objective = Objective(
             l2=LEAST_RIDGE * spread,
@@ -80,9 +84,9 @@ class CNMF(Averaged):
             noise=(NOISES[1] if self.noise is None else self.noise) * spread**2,
         )
         # Uniform on (0, 2 level), so that the first predictions are about the mean of the ratings.
-        level = math.sqrt(max(mean - shift, spread) / (2 * self.rank))
+        level = math.sqrt(max(mean - shift, spread) / (2 * rank))
         return ANLS(
-            self.rank,
+            rank,
             [Phase(objective, self.steps)],
             self.seed,
             offsets=True,
@@ -93,8 +97,9 @@ class CNMF(Averaged):
 
     def settled(self, fits: Fits) -> Self:
         """With noise and choice_penalty from a search, if they are None: each by a parabola."""
+        method = replace(self, rank=self.rank or self.usual_rank(fits.ratings))
         if None not in (self.noise, self.choice_penalty) or len(fits.ratings) < FEWEST:
-            return self
+            return method
         share = min(SHARE, MOST_UNSEEN / len(fits.ratings))
         seen, unseen = fits.placed.split(SPLIT_SEED, share)
         trial = Fits(seen, fits.ratings, None)
@@ -113,7 +118,12 @@ class CNMF(Averaged):
             best = _lowest(NOISES, lambda tried: error(replace(small, noise=tried)))
             small = replace(small, noise=best)
         seen.close()
-        return replace(self, noise=small.noise, choice_penalty=small.choice_penalty)
+        return replace(method, noise=small.noise, choice_penalty=small.choice_penalty)
+
+    def usual_rank(self, ratings: Ratings) -> int:
+        """The rank where none is given."""
+        one = rank_for(ratings, READABLE)
+        return one if self.members == 1 else min(2 * one, MOST_RANK)
 
 
 def _lowest(tried: tuple[float, float, float], error: Callable[[float], float]) -> float:
