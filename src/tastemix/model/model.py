@@ -293,13 +293,13 @@ class Model:
     def tastes_of(self, of: Of) -> Tastes:
         """The tastes behind the ratings or behind the scores of `recommend`."""
         check_of(of)
-        return self.shown_tastes[of]
+        return self._tastes[of]
 
     @cached_property
-    def shown_tastes(self) -> Mapping[Of, Tastes]:
+    def _tastes(self) -> Mapping[Of, Tastes]:
         """The tastes by what they are of."""
         if self.origin is not None:
-            return self.origin.shown_tastes
+            return self.origin._tastes
         rating = Tastes(self.factors, self.items, self.ratings)
         if self.ranking is None:
             return {"rating": rating, "score": rating}
