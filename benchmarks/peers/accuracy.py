@@ -2,8 +2,9 @@
 
 python benchmarks/peers/accuracy.py [--only CNMF myFM …] [--sets ml-100k …] [--again CNMF …]
 
-Every result is kept in docs/beyond/accuracy.json as soon as it is there, and what is there is not
-measured again: an interrupted run goes on where it was. --again forgets the results of an entry.
+Every result is kept in docs/beyond/accuracy.json as soon as it is there, and what is there with the
+same setting is not measured again: an interrupted run goes on where it was. --again forgets the
+results of an entry.
 """
 
 from __future__ import annotations
@@ -56,13 +57,13 @@ OURS = [
 LIBMF = {"lambda_p1": 0.0, "lambda_q1": 0.0, "nr_iters": 40}
 """The Python package of LIBMF sets L1 penalties where LIBMF itself has L2 ones."""
 PEERS = [
-    Entry("myFM", "myfm", "MyFM", {}, grid(rank=[4, 8, 14], n_iter=[100], grouped=[True])),
+    Entry("myFM", "myfm", "MyFM", {}, grid(rank=[8, 14, 24], n_iter=[100], grouped=[True])),
     Entry(
         "Cornac MF",
         "cornac",
         "CornacMF",
         {},
-        grid(k=[10, 40, 100], lambda_reg=[0.02, 0.04, 0.08], max_iter=[20, 50]),
+        grid(k=[40, 100], lambda_reg=[0.02, 0.04, 0.08, 0.12], max_iter=[20, 50, 100]),
     ),
     Entry(
         "LIBMF",
@@ -72,8 +73,8 @@ PEERS = [
         [
             {"k": k, "lambda_p2": l2, "lambda_q2": l2, "eta": eta, **LIBMF}
             for k in (16, 48)
-            for l2 in (0.03, 0.05, 0.08, 0.12)
-            for eta in (0.05, 0.1)
+            for l2 in (0.03, 0.05, 0.08, 0.12, 0.18)
+            for eta in (0.03, 0.05)
         ],
     ),
     Entry(
@@ -81,15 +82,12 @@ PEERS = [
         "cmfrec",
         "Cmfrec",
         {},
-        [
-            *grid(k=[20], lambda_=[10.0, 20.0, 30.0]),
-            *grid(
-                scale_lam=[True],
-                k=[10, 40],
-                lambda_=[0.05, 0.08, 0.13, 0.2],
-                add_implicit_features=[False, True],
-            ),
-        ],
+        grid(
+            scale_lam=[True],
+            k=[10, 40],
+            lambda_=[0.08, 0.13, 0.2],
+            add_implicit_features=[False, True],
+        ),
     ),
 ]
 """A peer's settings are the best of its grid on a tenth of the first fold's training part."""
@@ -172,25 +170,29 @@ def measure(entry: Entry, files: Files, results: Results) -> Iterator[str]:
     results.keep(files.name, entry, found)
     setting = entry.default
     if entry.grid:
-        if "validated" not in found:
-            rows = fitted(entry, list(entry.grid), files.validation())
-            if isinstance(rows, str):
-                found["error"] = rows
-                yield rows
+        rows = {_named(row["setting"]): row for row in found.get("validated", [])}
+        missing = [tried for tried in entry.grid if _named(tried) not in rows]
+        if missing:
+            fits = fitted(entry, missing, files.validation())
+            if isinstance(fits, str):
+                found["error"] = fits
+                yield fits
                 return
-            found["validated"] = rows
-            best = min(rows, key=lambda row: row["rmse"])
-            yield f"validation {best['rmse']:.4f} {best['setting']}"
-        setting = min(found["validated"], key=lambda row: row["rmse"])["setting"]
+            rows |= {_named(row["setting"]): row for row in fits}
+        found["validated"] = [rows[_named(tried)] for tried in entry.grid]
+        setting = _best(found)
+        yield f"validation: {_named(setting)}"
+    kept = found["folds"].items()
+    folds = found["folds"] = {at: fold for at, fold in kept if fold["setting"] == setting}
     for number in range(FEWER.get((files.name, entry.name), SPLITS)):
-        if str(number) in found["folds"]:
+        if str(number) in folds:
             continue
         rows = fitted(entry, [setting], files.fold(number))
         if isinstance(rows, str):
             found["error"] = rows
             yield rows
             return
-        found["folds"][str(number)] = rows[0]
+        folds[str(number)] = rows[0]
         yield f"{number} {rows[0]['rmse']:.4f} {rows[0]['seconds']:.1f} s"
 
 
@@ -202,7 +204,7 @@ def text(results: Results) -> str:
         name = f"**{entry.name}**" if entry.peer == "tastemix" else f"{entry.name}, tuned"
         rows.append([name, *(_cell(results.of(data, entry)) for data in SETS)])
     notes = [
-        f"- {entry.name}, {title}: {_setting(results.of(name, entry)['validated'])}."
+        f"- {entry.name}, {title}: {_named(_best(results.of(name, entry)))}."
         for entry in PEERS
         for name, title in SETS.items()
         if "validated" in results.of(name, entry)
@@ -231,9 +233,13 @@ def _rmse(value: Any) -> str:
     return f"{value:.4f}".lstrip("0")
 
 
-def _setting(rows: list[dict[str, Any]]) -> str:
-    best = min(rows, key=lambda row: row["rmse"])["setting"]
-    return ", ".join(f"{name} {value}" for name, value in best.items())
+def _best(found: dict[str, Any]) -> Setting:
+    """The setting with the least error on the validation part."""
+    return min(found["validated"], key=lambda row: row["rmse"])["setting"]
+
+
+def _named(setting: Setting) -> str:
+    return ", ".join(f"{name} {value}" for name, value in setting.items())
 
 
 def main() -> None:
