@@ -90,16 +90,6 @@ template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> line(const std::vector
     return {out.data, {values.size()}, out.owner};
 }
 
-// Runs without the GIL; raises what a signal handler raised.
-template <class F> auto released(F&& f) {
-    auto result = [&] {
-        nb::gil_scoped_release release;
-        return f();
-    }();
-    if (PyErr_Occurred()) throw nb::python_error();
-    return result;
-}
-
 inline void check_ids(const Line<int32_t>& ids, std::size_t count) {
     for (std::size_t i = 0; i < ids.size(); i++)
         if (ids.data()[i] < 0 || std::size_t(ids.data()[i]) >= count) throw std::out_of_range("row number");
