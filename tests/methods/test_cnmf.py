@@ -117,10 +117,18 @@ def test_someone_new_is_counted_from_what_items_get_on_average() -> None:
 def test_ratings_on_another_scale_give_the_same_model(ends: tuple[float, float]) -> None:
     low, high = ends
     half, stretch = RATINGS.by_user, (high - low) / 4
-    other = tm.Ratings.from_arrays(
-        half.rows, half.indices, low + (half.values.astype(float) - 1) * stretch, scale=ends
-    )
-    one, two = tm.CNMF(ranking=0).fit(RATINGS), tm.CNMF(ranking=0).fit(other)
-    expected = low + (one.predict(half.rows, half.indices) - 1) * stretch
-    found = two.predict(half.rows, half.indices)
-    np.testing.assert_allclose(found, expected, atol=1e-3 * (high - low))
+    pairs, values = (half.rows, half.indices), half.values.astype(float)
+    stars = tm.Ratings.from_arrays(*pairs, values)
+    other = tm.Ratings.from_arrays(*pairs, low + (values - 1) * stretch)
+    one, two = (tm.CNMF(ranking=0, members=2).fit(ratings) for ratings in (stars, other))
+    expected = low + (one.predict(*pairs) - 1) * stretch
+    np.testing.assert_allclose(two.predict(*pairs), expected, atol=1e-5 * (high - low))
+    given = {0: 2.0, 1: 5.0, 2: 4.0}
+    new = one.fold_in(given), two.fold_in({i: low + (v - 1) * stretch for i, v in given.items()})
+    some = list(range(20, 30))
+    expected = low + (new[0].predict(some) - 1) * stretch
+    np.testing.assert_allclose(new[1].predict(some), expected, atol=1e-3 * (high - low))
+    more = tm.Ratings.from_arrays([0], [3], [5.0]), tm.Ratings.from_arrays([0], [3], [high])
+    updated = [model.update(new, steps=1) for model, new in zip((one, two), more, strict=True)]
+    expected = low + (updated[0].predict(*pairs) - 1) * stretch
+    np.testing.assert_allclose(updated[1].predict(*pairs), expected, atol=1e-2 * (high - low))
