@@ -42,7 +42,7 @@ bench: $(VENV)/.installed  ## timings: needs TASTEMIX_DATA for MovieLens 1M
 
 bench-peers: $(VENV)/.installed  ## beside other libraries, each in .venv-peers/: needs TASTEMIX_DATA
 	$(BIN)/python benchmarks/peers/envs.py
-	for part in fits sixteen judging topn loading footprint cost; do \
+	for part in fits whole accuracy sixteen judging topn loading footprint cost; do \
 		$(BIN)/python benchmarks/peers/$$part.py || exit 1; \
 	done
 

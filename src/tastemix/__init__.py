@@ -42,6 +42,7 @@ _HOME = {
     "methods.baselines": ("Baseline", "Popular", "Random"),
     "methods.cnmf": ("CNMF",),
     "methods.default": ("fit",),
+    "methods.neighbours": ("Neighbours",),
     "methods.paper": ("MIXD", "MIXR", "NMF", "PR", "PRD", "PSVD", "RNMF", "SSVD"),
     "methods.recipe": ("ANLS",),
     "model.factors": ("Factors",),

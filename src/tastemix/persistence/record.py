@@ -12,8 +12,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from tastemix.errors import ModelFileError
 
 LATER = frozenset(
-    {"About.unknown", "About.pulls", "About.ridges"}
+    {"About.unknown", "About.pulls", "About.ridges", "About.scores"}
     | {"Objective.choice_penalty", "Objective.choice_shrinkage", "Objective.noise"}
+    | {"AboutRanking.weights"}
 )
 """Fields that version 2 of the format did not have; without them, they have their defaults."""
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "bind_catalogue.hpp"
+#include "bind_neighbours.hpp"
 #include "choices.hpp"
 #include "isa.hpp"
 #include "mover.hpp"
@@ -21,42 +22,11 @@ using namespace nb::literals;
 namespace tastemix {
 namespace {
 
-void check_ids(const Line<int32_t>& ids, std::size_t count) {
-    for (std::size_t i = 0; i < ids.size(); i++)
-        if (ids.data()[i] < 0 || std::size_t(ids.data()[i]) >= count) throw std::out_of_range("row number");
-}
-
-struct BoundHalf {           // keeps the arrays alive; checked once, used by many sessions
-    Line<int64_t> pointers;
-    Line<int32_t> indices;
-    Line<float> values;
-    Half half;
-
-    BoundHalf(Line<int64_t> pointers_, Line<int32_t> indices_, Line<float> values_, int64_t columns)
-        : pointers(pointers_), indices(indices_), values(values_) {
-        const std::size_t rows = pointers.size() - 1;
-        if (pointers.size() < 2 || pointers.data()[0] != 0 || indices.size() != values.size() ||
-            std::size_t(pointers.data()[rows]) != indices.size())
-            throw std::invalid_argument("sparse half");
-        for (std::size_t r = 0; r < rows; r++)
-            if (pointers.data()[r] > pointers.data()[r + 1]) throw std::invalid_argument("sparse half");
-        check_ids(indices, std::size_t(columns));
-        half = {pointers.data(), indices.data(), values.data(), int64_t(rows), columns,
-                Half::chunked(pointers.data(), int64_t(rows))};
-    }
-};
-
 nb::ndarray<nb::numpy, float, nb::ndim<2>> matrix(const Rows& rows) {
     const auto count = std::size_t(rows.count), rank = std::size_t(rows.rank);
     Fresh<float> out(count * rank);
     rows.get(out.data);
     return {out.data, {count, rank}, out.owner};
-}
-
-template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> line(std::vector<T> values) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return {kept->data(), {kept->size()}, owner};
 }
 
 void fill(Rows& rows, const Matrix& values) {
@@ -285,6 +255,7 @@ NB_MODULE(_native, m) {
           "max_updates"_a, "times"_a);
     m.def("pair_products", bound_pair_products);
     bind_catalogue(m);
+    bind_neighbours(m);
     m.def("threads", threads);
     m.def("set_threads", set_threads);
     m.def("available_isas", available_isas);

@@ -82,6 +82,17 @@ struct TopItems {           // the best items of some users
 
 constexpr int users_at_once = 4;
 
+struct Nonnegative {        // ½xᵀQx − cᵀx over x ≥ 0
+    float* x;
+    float* gradient;        // Qx − c
+    const float* diagonal;  // of Q
+    const float* inverse;   // of the diagonal; 0 where a coordinate is held
+    int width;              // whole vectors; held beyond the coordinates there are
+    float enough;           // a gain that is not worth an update
+    int64_t max_updates;
+};
+using Column = const float* (*)(void* context, int r);  // column r of Q
+
 struct Kernels {
     int lanes, width;
     void (*survey)(const HalfStep&, int64_t begin, int64_t end, float* scratch, Survey*);
@@ -94,6 +105,8 @@ struct Kernels {
     // The users of positions begin to end. `score` has room for n floats a user, `excluded` is zeros for
     // every item and user and is left so; users_at_once users, or as many as there are.
     void (*top_items)(const TopItems&, int64_t begin, int64_t end, float* score, uint8_t* excluded);
+    // Greedy coordinate descent from x; the updates it took.
+    int64_t (*nonnegative)(const Nonnegative&, Column, void* context);
 };
 
 // Floats of scratch memory that the kernels need for one thread.

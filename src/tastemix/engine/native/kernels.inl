@@ -433,10 +433,11 @@ void descend(const HalfStep& h, int64_t begin, int64_t end, float threshold, flo
     *out = {decrease, updates, largest<L>(top)[0]};
 }
 
+#include "neighbours.inl"
 #include "search.inl"
 
 template <int L, int N> Kernels of_width(int width) {
-    return {L, width, survey<L, N>, descend<L, N>, gather<L, N>, gram<L, N>, top_items<L>};
+    return {L, width, survey<L, N>, descend<L, N>, gather<L, N>, gram<L, N>, top_items<L>, nonnegative<L>};
 }
 
 // The kernels for rows of `vectors` vectors of L floats.

@@ -6,6 +6,12 @@
 
 #include <atomic>
 
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "rows.hpp"
+
 namespace tastemix {
 
 namespace nb = nanobind;
@@ -76,6 +82,37 @@ template <class T> struct Fresh {      // a NumPy array about to be filled
     nb::capsule owner;
     explicit Fresh(std::size_t count)
         : data(new T[count ? count : 1]), owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); }) {}
+};
+
+template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> line(const std::vector<T>& values) {
+    Fresh<T> out(values.size());
+    std::copy(values.begin(), values.end(), out.data);
+    return {out.data, {values.size()}, out.owner};
+}
+
+inline void check_ids(const Line<int32_t>& ids, std::size_t count) {
+    for (std::size_t i = 0; i < ids.size(); i++)
+        if (ids.data()[i] < 0 || std::size_t(ids.data()[i]) >= count) throw std::out_of_range("row number");
+}
+
+struct BoundHalf {           // keeps the arrays alive; checked once, used by many sessions
+    Line<int64_t> pointers;
+    Line<int32_t> indices;
+    Line<float> values;
+    Half half;
+
+    BoundHalf(Line<int64_t> pointers_, Line<int32_t> indices_, Line<float> values_, int64_t columns)
+        : pointers(pointers_), indices(indices_), values(values_) {
+        const std::size_t rows = pointers.size() - 1;
+        if (pointers.size() < 2 || pointers.data()[0] != 0 || indices.size() != values.size() ||
+            std::size_t(pointers.data()[rows]) != indices.size())
+            throw std::invalid_argument("sparse half");
+        for (std::size_t r = 0; r < rows; r++)
+            if (pointers.data()[r] > pointers.data()[r + 1]) throw std::invalid_argument("sparse half");
+        check_ids(indices, std::size_t(columns));
+        half = {pointers.data(), indices.data(), values.data(), int64_t(rows), columns,
+                Half::chunked(pointers.data(), int64_t(rows))};
+    }
 };
 
 }  // namespace tastemix
