@@ -27,8 +27,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tastemix as tm
+from tastemix.data import memory
 from tastemix.errors import ModelFileError
-from tastemix.persistence import folder, format, parquet
+from tastemix.persistence import folder, format
 from tests.data.test_ids import PYTHON_IDS
 
 RATINGS = tm.Ratings.from_arrays(
@@ -173,8 +174,8 @@ def test_what_repeats_much_is_not_taken_for_an_attack(
     model = tm.RNMF(20, l1=1e9, steps=1).fit(ratings)
     assert not model.factors.items.any()
     model.save(tmp_path)
-    monkeypatch.setattr(parquet, "SMALL_TABLE", 0)
-    monkeypatch.setattr(parquet, "MOST_EXPANSION", parquet.MOST_EXPANSION / 4)
+    monkeypatch.setattr(memory, "SMALL", 0)
+    monkeypatch.setattr(memory, "MOST_EXPANSION", memory.MOST_EXPANSION // 4)
     assert tm.load(tmp_path).factors.rank == 20
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 800_000
 
@@ -709,5 +710,5 @@ def test_the_limits_are_those_that_are_documented() -> None:
     assert format.MOST_STEPS == 10**6
     assert format.MOST_DYNAMIC_STEPS == 10**4
     assert format.MOST_RANK == 2**16
-    assert parquet.MOST_EXPANSION == 100
-    assert parquet.SMALL_TABLE == 2**26
+    assert memory.MOST_EXPANSION == 100
+    assert memory.SMALL == 2**26

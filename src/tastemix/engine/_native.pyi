@@ -3,6 +3,11 @@ from collections.abc import Sequence
 from numpy import float32, float64, int32, int64, uint8
 from numpy.typing import NDArray
 
+class Turn:
+    def __init__(self) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *raised: object) -> None: ...
+
 class Half:
     def __init__(
         self,

@@ -24,6 +24,8 @@ READABLE, MOST_RANK = 16, 30
 """The most tastes of one fit, and of each of several."""
 LEAST_RIDGE = 0.05
 """The least ridge that is estimated, for ratings of standard deviation 1."""
+OFFSET = 0.25
+"""The first offsets, likewise. An offset has the unit of the ratings, and a taste its root."""
 NOISES, PENALTIES = (0.45, 0.65, 0.9), (1.0, 3.0, 10.0)
 """What the search tries; the middle ones where it has too few ratings."""
 TRIED_RANK, TRIED_STEPS = 8, 10
@@ -93,6 +95,7 @@ class CNMF(Averaged):
             offsets=True,
             size=2 * level,
             level=level,
+            offset=OFFSET * spread,
             shift=shift,
         )
 

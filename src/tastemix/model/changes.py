@@ -16,6 +16,7 @@ from tastemix.model import distil, explain, fold_in
 from tastemix.model.factors import Head, Population
 from tastemix.model.links import stars_by_user
 from tastemix.model.ordering import Ordering
+from tastemix.model.usual import counted_from_usual
 
 if TYPE_CHECKING:
     from tastemix.model.model import Model
@@ -49,11 +50,12 @@ def updated(
     noise = model.noise
     if noise is not None:
         noise = noise.rows("users", users).rows("items", items)
+    populations = Population.of(both.users, both.by_user), Population.of(both.items, both.by_item)
     return dataclasses.replace(
         model,
-        scores=head.factors,
-        users=Population.of(both.users, both.by_user),
-        items=Population.of(both.items, both.by_item),
+        scores=counted_from_usual(head.factors, *populations),
+        users=populations[0],
+        items=populations[1],
         mean=float(both.by_user.values.mean(dtype=np.float64)),
         history=(*model.history, *history),
         ratings=both,

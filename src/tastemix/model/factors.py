@@ -152,7 +152,9 @@ class Factors:
 
     @cached_property
     def averages(self) -> tuple[Floats, Floats]:
-        """The average row of the users and of the items."""
+        """The average row of the users and of the items: what they are pulled towards, if so."""
+        if self.pulls is not None:
+            return self.pulls.users.mean, self.pulls.items.mean
         return self.users.mean(axis=0, dtype=np.float64), self.items.mean(axis=0, dtype=np.float64)
 
     @cached_property

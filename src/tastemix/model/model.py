@@ -24,6 +24,7 @@ from tastemix.model.person import NewItem, Person
 from tastemix.model.similar import Directions
 from tastemix.model.tastes import Tastes
 from tastemix.model.uncertainty import Noise, placed_on
+from tastemix.model.usual import counted_from_usual
 from tastemix.training.loop import Step
 from tastemix.training.phase import Phase
 
@@ -72,10 +73,14 @@ class Model:
         """The model that a method (a dataclass) fitted to ratings."""
         if len(ratings) == 0:
             raise DataError(NOTHING_TO_LEARN)
+        users = Population.of(ratings.users, ratings.by_user)
+        items = Population.of(ratings.items, ratings.by_item)
+        if isinstance(scores, Factors):
+            scores = counted_from_usual(scores, users, items)
         return Model(
             scores=scores,
-            users=Population.of(ratings.users, ratings.by_user),
-            items=Population.of(ratings.items, ratings.by_item),
+            users=users,
+            items=items,
             scale=ratings.scale,
             mean=float(ratings.by_user.values.mean(dtype=np.float64)),
             method=type(method).__name__,
@@ -288,13 +293,13 @@ class Model:
     def tastes_of(self, of: Of) -> Tastes:
         """The tastes behind the ratings or behind the scores of `recommend`."""
         check_of(of)
-        return self.shown_tastes[of]
+        return self._tastes[of]
 
     @cached_property
-    def shown_tastes(self) -> Mapping[Of, Tastes]:
+    def _tastes(self) -> Mapping[Of, Tastes]:
         """The tastes by what they are of."""
         if self.origin is not None:
-            return self.origin.shown_tastes
+            return self.origin._tastes
         rating = Tastes(self.factors, self.items, self.ratings)
         if self.ranking is None:
             return {"rating": rating, "score": rating}

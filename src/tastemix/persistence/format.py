@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeGuard, get_args
 import numpy as np
 import pyarrow as pa
 
+from tastemix import checks
+from tastemix.data import memory
 from tastemix.data.halves import ascending, compressed
 from tastemix.data.ids import Ids
 from tastemix.data.ratings import Ratings, Scale, Side
@@ -39,6 +41,8 @@ MOST_DYNAMIC_STEPS = 10_000
 MOST_NESTED = 32
 """Levels of lists and objects in the parameters."""
 MOST_RANK = 2**16
+BYTES_A_PAIR = 12
+"""What folding in takes for every pair of tastes: a sum of products, and Q."""
 _LONGEST_REASON = 300  # An id that is at fault may have any length.
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -134,15 +138,25 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
     folder.write(path, tables, index)
 
 
-def load(path: str | os.PathLike[str]) -> Model:
-    """Load a model that was saved to a folder; all of its files are checked."""
-    tables, index = folder.read(path, ("users", "items", "ratings", "links"))
+def load(path: str | os.PathLike[str], max_memory: int | None = None) -> Model:
+    """Load a model that was saved to a folder; all of its files are checked.
+
+    max_memory: bytes that its tables may take, and folding in too (default: half of the machine's
+    memory, but no more than a hundred times a file's size, or 64 MiB for a small one). A model
+    that would take more is refused.
+    """
+    if max_memory is not None:
+        checks.whole("max_memory", max_memory)
+    tables, index, size = folder.read(path, ("users", "items", "ratings", "links"), max_memory)
     fields = {field.name for field in dataclasses.fields(About)}
     try:
         told = {name: index[name] for name in index if name in fields}
         about = record(About, told)
         model = _model(tables, about)
         _check(model)
+        for part in model.factors, *([model.ranking.factors] if model.ranking else []):
+            need = BYTES_A_PAIR * (part.rank // part.members) ** 2
+            memory.refuse_more(need, memory.most(max_memory, size), "folding in")
         saved = about.fingerprint
         if model.ratings is not None and saved not in (None, model.ratings.fingerprint):
             raise ModelFileError("its ratings, ids or scale are not those that it was saved with")

@@ -50,11 +50,12 @@ void check_alike(const Rows& one, const Rows& other) {
 nb::list bound_sums(const Rows& rows, const BoundHalf* half, const Rows* centres, bool gram) {
     if (half && half->half.rows != rows.count) throw std::invalid_argument("rows");
     if (centres && (centres->count != rows.count || centres->rank != rows.rank)) throw std::invalid_argument("centres");
-    const std::vector<Sums> spans =
+    std::vector<Sums> spans =
         released([&] { return sums_of(rows, half ? &half->half : nullptr, centres, gram, interrupted); });
     nb::list out;
-    for (const Sums& span : spans)
-        out.append(nb::make_tuple(line(span.columns), span.squares, span.counted, line(span.gram)));
+    for (Sums& span : spans)
+        out.append(
+            nb::make_tuple(line(std::move(span.columns)), span.squares, span.counted, line(std::move(span.gram))));
     return out;
 }
 
@@ -197,13 +198,11 @@ auto bound_pair_products(Matrix users, Matrix items, Line<int32_t> user, Line<in
     check_ids(user, users.shape(0));
     check_ids(item, items.shape(0));
     Fresh<double> out(user.size());
-    {
-        nb::gil_scoped_release release;
-        pair_products({users.data(), items.data(), user.data(), item.data(), int64_t(user.size()),
-                       int(users.shape(1)), out.data},
-                      interrupted);
-    }
-    if (PyErr_Occurred()) throw nb::python_error();
+    released([&] {
+        return pair_products({users.data(), items.data(), user.data(), item.data(), int64_t(user.size()),
+                              int(users.shape(1)), out.data},
+                             interrupted);
+    });
     return nb::ndarray<nb::numpy, double, nb::ndim<1>>(out.data, {user.size()}, out.owner);
 }
 
@@ -214,6 +213,10 @@ NB_MODULE(_native, m) {
     using namespace tastemix;
     nb::set_leak_warnings(false);    // models may be alive when the interpreter ends
     m.doc() = "The row problem, greedy coordinate descent and the thread pool.";
+    nb::class_<Turn>(m, "Turn")
+        .def(nb::init<>())
+        .def("__enter__", &Turn::take)
+        .def("__exit__", [](Turn& turn, nb::args) { turn.give_back(); });
     nb::class_<BoundHalf>(m, "Half").def(nb::init<Line<int64_t>, Line<int32_t>, Line<float>, int64_t>());
     nb::class_<Rows>(m, "Rows")
         .def("__init__", make_rows)

@@ -13,6 +13,8 @@
 
 namespace tastemix {
 
+using Stop = bool (*)();    // asked now and then; true: leave off, what was begun will not be looked at
+
 struct HalfStep {
     const int64_t* pointers;
     const int32_t* indices;
@@ -39,6 +41,7 @@ struct HalfStep {
     bool gradient_gram;     // w > 0 and not dynamic: gram x is in the gradient
     int width;
     int64_t max_updates;
+    Stop stop;
 };
 
 struct Gather {             // out_r = scale_r Σ_{j∈Ω_r} weight_j in_j; scale and weight may be null
@@ -50,6 +53,7 @@ struct Gather {             // out_r = scale_r Σ_{j∈Ω_r} weight_j in_j; scal
     const float* scale;
     float* out;
     int width;
+    Stop stop;
 };
 
 struct Survey {             // of a chunk of rows, before they move
@@ -95,8 +99,9 @@ struct Kernels {
     void (*descend)(const HalfStep&, int64_t begin, int64_t end, float threshold, float* scratch, Descent*);
     void (*gather)(const Gather&, int64_t begin, int64_t end);
     // out (width × width, all of it) = Σ y_j y_jᵀ over `count` rows, those of `indices` or, where
-    // that is null, the first ones.
-    void (*gram)(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch);
+    // that is null, the first ones, which takes no scratch; false if it left off.
+    bool (*gram)(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch,
+                 Stop stop);
     // The users of positions begin to end. `score` has room for n floats a user, `excluded` is zeros for
     // every item and user and is left so; users_at_once users, or as many as there are.
     void (*top_items)(const TopItems&, int64_t begin, int64_t end, float* score, uint8_t* excluded);
