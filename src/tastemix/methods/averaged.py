@@ -11,7 +11,9 @@ from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine.base import Engine, Placed, Session
 from tastemix.engine.objective import Objective
 from tastemix.errors import DataError
+from tastemix.methods.blend import blended
 from tastemix.methods.recipe import ANLS, placed_by, trained
+from tastemix.methods.validation import SEED, SHARE
 from tastemix.model import explain, uncertainty
 from tastemix.model.factors import Factors, Head
 from tastemix.model.model import NOTHING_TO_LEARN, Model
@@ -96,7 +98,11 @@ class Averaged:
             ranking = None
             if self.ranking:
                 found, _ = fits.mean(ordering, self.ranking)
-                ranking = Head(found, tuple(ordering.phases))
+                ranking = Head(
+                    found,
+                    tuple(ordering.phases),
+                    *blended(ratings, found, lambda: _trial(placed, ratings, ordering)),
+                )
             half = [replace(phase, steps=(phase.steps + 1) // 2) for phase in recipe.phases]
             trial = replace(recipe, phases=half)
             errors = uncertainty.estimate(
@@ -138,6 +144,15 @@ class Fits:
             members.append(explain.aligned(members[0], factors) if members else factors)
             history += [replace(step, number=len(history) + at) for at, step in enumerate(steps, 1)]
         return Factors.mean(members), history
+
+
+def _trial(placed: Placed, ratings: Ratings, recipe: ANLS) -> Factors:
+    """A fit of half the steps to what `Validation` leaves to learn from."""
+    half = [replace(phase, steps=(phase.steps + 1) // 2) for phase in recipe.phases]
+    seen, _ = placed.split(SEED, SHARE)
+    factors, _ = Fits(seen, ratings, None).one(replace(recipe, phases=half))
+    seen.close()
+    return factors
 
 
 class _Counter:
