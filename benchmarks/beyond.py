@@ -24,6 +24,7 @@ import numpy as np
 import gibbs
 import tastemix as tm
 from peers import pages
+from peers.pages import data
 from tastemix.engine import Pair
 from tastemix.methods import default_method
 from tastemix.report import figures
@@ -43,14 +44,6 @@ Predict = Callable[[int], np.ndarray]
 
 def rmse(error: np.ndarray) -> float:
     return math.sqrt(float(np.square(error, dtype=np.float64).mean()))
-
-
-def data(name: str) -> tm.Ratings:
-    if name == "finefoods-users6plus":
-        return tm.read(
-            pages.movielens().with_name(f"{name}.parquet"), scale=(1, 5), duplicates="last"
-        )
-    return tm.datasets.load(name, prepared=name == "jester")
 
 
 # What was tried
@@ -251,7 +244,7 @@ def short(method: str) -> str:
 def errors() -> None:
     """The 80 % interval in quintiles of the predicted spread, and the likelihood."""
     rows, measured = [], {}
-    for name, title, _, test, model in fits():
+    for name, title, _, test, model in fits(ranking=0):
         half = test.by_user
         ids = test.users.take(half.rows), test.items.take(half.indices)
         predicted, std = model.predict(*ids, return_std=True)

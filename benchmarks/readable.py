@@ -3,6 +3,7 @@
 python benchmarks/readable.py                     four data sets, one split, five seeds
 python benchmarks/readable.py 'tm.CNMF(rank=16)'  methods of your own on MovieLens 1M, printed only
 python benchmarks/readable.py typical             which items to list: ways to choose them
+python benchmarks/readable.py sparsity            CNMF with an L1 penalty besides
 python benchmarks/readable.py tastes > docs/tastes.md      of tm.fit, or of a method that follows
 
 Of the 15 most typical items of every taste (`model.tastes`):
@@ -14,7 +15,7 @@ Of predictions of liked held-out items (from ¾ of the scale):
     baseline     share of the prediction that no taste adds
     agreement    cosine of tastes matched between two seeds, the mean
 
-Results land in docs/beyond/readable.json and readable.md, typical.json and typical.md.
+Results land in docs/beyond/readable.json and readable.md; typical and sparsity alike.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ SAMPLE = 3000
 SEEDS = range(5)
 GENRES = ("ml-100k", "ml-1m")
 DIGITS = {"rmse": 4, "parts": 1}
+RANKS = (12, 16, 22)
+PENALTIES = ((0.0, 0), (0.1, 0), (0.2, 0), (0.3, 0), (0.5, 0), (1.0, 5))
+"""λ₁, and in how many of the last steps only; 0: in all."""
 FIGURES = ("rmse", "genres", "co-liking", "parts", "baseline", "agreement")
 ONES: dict[str, Any] = {
     "CNMF, rank 12": tm.CNMF(rank=12, ranking=0),
@@ -166,7 +170,8 @@ def agreement(one: np.ndarray, other: np.ndarray) -> float:
 def shown(name: str, values: list[float]) -> str:
     """The mean of a figure, and its range."""
     digits = DIGITS.get(name, 2)
-    low, middle, high = (f"{v:.{digits}f}" for v in (min(values), np.mean(values), max(values)))
+    three = min(values), float(np.mean(values)), max(values)
+    low, middle, high = (f"{round(value, digits) + 0.0:.{digits}f}" for value in three)
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
@@ -210,6 +215,28 @@ def typical() -> None:
                 row.append(f"{found['genres']:.2f}, {found['co-liking']:.2f}")
             rows.append(row)
     pages.write(DOCS, "typical", measured, pages.table(["genres, co-liking", *WAYS], rows))
+
+
+def sparsity() -> None:
+    """CNMF of several ranks with an L1 penalty besides, throughout or in the last steps."""
+    measured: dict[str, Any] = {}
+    judge, rows = Readability("ml-1m"), []
+    for rank, (l1, last) in itertools.product(RANKS, PENALTIES):
+        recipe = tm.CNMF(rank=rank, ranking=0).recipe(judge.train.scale)
+        *before, phase = recipe.phases
+        sparse = replace(
+            phase, objective=replace(phase.objective, l1=l1), steps=last or phase.steps
+        )
+        if last:
+            before.append(replace(phase, steps=phase.steps - last))
+        label = f"rank {rank}, λ₁ = {l1}" + (f" in the last {last} steps" if last else "")
+        measured[label] = judge.measured(replace(recipe, phases=[*before, sparse]))
+        rows.append(
+            [label, *(f"{np.mean(measured[label][f]):.{DIGITS.get(f, 2)}f}" for f in FIGURES)]
+        )
+        print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    header = ["MovieLens 1M", "RMSE", *FIGURES[1:]]
+    pages.write(DOCS, "sparsity", measured, pages.table(header, rows))
 
 
 def top_by(way: Any, model: tm.Model) -> np.ndarray:
@@ -283,8 +310,8 @@ def main() -> None:
     asked, *given = sys.argv[1:] or [""]
     if asked == "":
         benchmark()
-    elif asked == "typical":
-        typical()
+    elif asked in ("typical", "sparsity"):
+        {"typical": typical, "sparsity": sparsity}[asked]()
     elif asked == "tastes":
         tastes(*map(method_of, given))
     else:

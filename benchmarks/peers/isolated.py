@@ -40,6 +40,12 @@ def run(peer: str, script: Path, job: Job, timeout: float) -> Job:
     if not interpreter.exists():
         why = envs.installed().get(peer, {}).get("error", "run envs.py first").splitlines()
         return {"error": f"{peer} is not installed: {why[-1]}"}
+    found = answer(interpreter, script, job, timeout)
+    return {"error": f"{peer}: {found['error']}"} if "error" in found else found
+
+
+def answer(interpreter: Path, script: Path, job: Job, timeout: float) -> Job:
+    """What the worker answers to the job, from a fresh process of an interpreter."""
     with tempfile.TemporaryDirectory() as folder:
         asked, answered = Path(folder, "job.json"), Path(folder, "result.json")
         asked.write_text(json.dumps(job))
@@ -56,11 +62,11 @@ def run(peer: str, script: Path, job: Job, timeout: float) -> Job:
             except BaseException as reason:
                 os.killpg(worker.pid, signal.SIGKILL)  # its own group: the JVM of Spark ends too
                 if isinstance(reason, subprocess.TimeoutExpired):
-                    return {"error": f"{peer} did not finish in {timeout:g} s"}
+                    return {"error": f"it did not finish in {timeout:g} s"}
                 raise
         if answered.exists():
             return json.loads(answered.read_text())
-        return {"error": f"{peer}: {_reason(worker.returncode, complaints)}"}
+        return {"error": _reason(worker.returncode, complaints)}
 
 
 def _reason(code: int, complaints: str) -> str:

@@ -102,7 +102,10 @@ class CornacNMF(_Cornac):
 
 
 class Cmfrec:
-    """Given only the users and items with ratings: nonnegative fits leave empty rows unset."""
+    """Given only the users and items with ratings: nonnegative fits leave empty rows unset.
+
+    A pair with a new user or item gets the mean and the biases that are known; none if not centred.
+    """
 
     def prepare(self, ratings: Arrays, shape: Shape) -> Any:
         user, item, rating = ratings
@@ -117,10 +120,15 @@ class Cmfrec:
         return CMF(nthreads=THREADS, **setting).fit(data)
 
     def predict(self, model: Any, user: Any, item: Any) -> Any:
-        found = np.full(len(user), np.nan)
-        known = np.isin(user, self.users) & np.isin(item, self.items)
-        row = np.searchsorted(self.users, user[known])
-        found[known] = model.predict(row, np.searchsorted(self.items, item[known]))
+        places = []
+        for ids, asked in ((self.users, user), (self.items, item)):
+            place = np.searchsorted(ids, asked).clip(max=len(ids) - 1)
+            places.append(np.where(ids[place] == asked, place, len(ids)))
+        found = np.full(len(user), float(model.glob_mean_) or np.nan)
+        for biases, place in zip((model.user_bias_, model.item_bias_), places, strict=True):
+            found += np.append(biases, 0.0)[place] if len(biases) else 0.0
+        known = (places[0] < len(self.users)) & (places[1] < len(self.items))
+        found[known] = model.predict(*(place[known] for place in places))
         return found
 
 

@@ -25,6 +25,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "MIXD": tm.MIXD,
     "offsets": offsets,
     "ANMF": tm.ANMF,
+    "CNMF": tm.CNMF,
+    "Baseline": tm.Baseline,
 }
 
 FITS = [

@@ -33,6 +33,16 @@ def movielens() -> Path:
     return Path(folder) / "ml-1m.parquet"
 
 
+def data(name: str) -> Any:
+    """The ratings of a data set; Fine Foods is the subset of users with more than five reviews."""
+    import tastemix as tm
+
+    if name == "finefoods-users6plus":
+        path = movielens().with_name(f"{name}.parquet")
+        return tm.read(path, scale=(1, 5), duplicates="last")
+    return tm.datasets.load(name, prepared=name == "jester")
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A Markdown table: the first column to the left, the others to the right."""
     marks = ["---", *("---:" for _ in header[1:])]

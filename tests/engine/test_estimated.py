@@ -20,7 +20,7 @@ SPARSE = random_ratings(80, 60, 0.04)
 
 
 def opened(engine: Engine, ratings: tm.Ratings, rank: int) -> Session:
-    return engine.place(ratings).open(RandomStart(rank, 3, True, 0.7, 0.3), shift=0.5)
+    return engine.place(ratings).open(RandomStart(rank, 3, True, 0.7, 0.3, 0.2), shift=0.5)
 
 
 def run(session: Session, steps: int) -> Session:
