@@ -52,7 +52,7 @@ def made(count: int, seed: int = 0) -> Any:
         for spread, size in ((1.0, users), (1.5, items))
     ]
     tastes = [cp.random.random((size, 4), dtype=cp.float32) for size in (users, items)]
-    block, keys = 1 << 26, cp.empty(int(1.05 * count), cp.int64)
+    block, keys = 1 << 26, cp.empty(int(1.25 * count), cp.int64)
     for begin in range(0, len(keys), block):
         here = keys[begin : begin + block]
         user, item = (
@@ -61,6 +61,7 @@ def made(count: int, seed: int = 0) -> Any:
         here[:] = user * items + item
     keys.sort()
     keys = keys[cp.concatenate([cp.ones(1, bool), keys[1:] != keys[:-1]])]
+    keys = keys[cp.random.random(len(keys), dtype=cp.float32) < count / len(keys)]
     indices, codes = cp.empty(len(keys), cp.int32), cp.empty(len(keys), cp.uint8)
     for begin in range(0, len(keys), block):
         user, item = keys[begin : begin + block] // items, keys[begin : begin + block] % items

@@ -13,10 +13,13 @@ typedef unsigned long long u64;
 
 constexpr unsigned everyone = 0xffffffffu;
 constexpr int V = W / 8;                              // floats of a row y in a lane
-constexpr int U = V <= 4 ? 8 : V <= 8 ? 4 : 2;        // times four ratings are loaded at once
+constexpr int U = V <= 8 ? 4 : 2;                     // times four ratings are loaded at once
 constexpr int LD = W + 1;                             // floats from a row of Q to the next
 constexpr int TEAM = W > 64 ? 4 : 1;                  // warps that form and solve a row
 constexpr int K = (W + 31) / 32;                      // coordinates of a lane in descent
+// Blocks of a processor at least, so that rows on their way hide how long each takes.
+constexpr int surveys = W <= 32 ? 4 : 2;
+constexpr int descents = W <= 32 ? 6 : W <= 64 ? 3 : 2;
 constexpr int piece_ratings = PIECE;
 constexpr int chunk_rows = 512;
 constexpr int column_lanes = 256 / W;                 // rows at a time in sums over columns
@@ -213,7 +216,7 @@ DEVICE void finish(const Step& s, i64 row, float count, const float (&x)[V], See
     }
 }
 
-KERNEL survey(Half h, Step s, int begin, int count) {
+KERNEL __launch_bounds__(256, surveys) survey(Half h, Step s, int begin, int count) {
     const int number = (blockIdx.x * blockDim.x + threadIdx.x) >> 5;
     if (number >= count) return;
     const i64 row = h.rows[begin + number], from = h.pointers[row], to = h.pointers[row + 1];
@@ -225,7 +228,7 @@ KERNEL survey(Half h, Step s, int begin, int count) {
 }
 
 // Pieces of long rows: 2 W + 2 floats each.
-KERNEL survey_pieces(Half h, Step s, i64 count, float* parts) {
+KERNEL __launch_bounds__(256, surveys) survey_pieces(Half h, Step s, i64 count, float* parts) {
     const i64 piece = (i64(blockIdx.x) * blockDim.x + threadIdx.x) >> 5;
     if (piece >= count) return;
     const int slot = h.slot[piece], lane = lane_of();
@@ -358,7 +361,7 @@ DEVICE float enough_of(const Step& s, i64 row) {
     return fmaxf(s.tolerance * __uint_as_float(*s.top), s.noise[row]);
 }
 
-KERNEL __launch_bounds__(128) gram_pieces(Half h, Step s, i64 begin, i64 end, float4* parts) {
+KERNEL __launch_bounds__(128, descents) gram_pieces(Half h, Step s, i64 begin, i64 end, float4* parts) {
     const int warp = threadIdx.x >> 5, member = TEAM > 1 ? warp : 0;
     const i64 piece = begin + (TEAM > 1 ? i64(blockIdx.x) : i64(blockIdx.x) * 4 + warp);
     if (piece >= end) return;
@@ -371,7 +374,7 @@ KERNEL __launch_bounds__(128) gram_pieces(Half h, Step s, i64 begin, i64 end, fl
     store_tiles(sum, member, parts + (piece - begin) * tiles * 32);
 }
 
-KERNEL __launch_bounds__(128) gram_rows(const float* rows, i64 count, i64 pieces, float4* parts) {
+KERNEL __launch_bounds__(128, descents) gram_rows(const float* rows, i64 count, i64 pieces, float4* parts) {
     const int warp = threadIdx.x >> 5, member = TEAM > 1 ? warp : 0;
     const i64 piece = TEAM > 1 ? i64(blockIdx.x) : i64(blockIdx.x) * 4 + warp;
     if (piece >= pieces) return;
@@ -505,7 +508,8 @@ DEVICE void spread(const Step& s, i64 row, float count, float* Q) {
 }
 
 // Rows with a Q of their own; those cut into pieces bring the Gram products of these.
-KERNEL __launch_bounds__(128) descend(Half h, Step s, int begin, int count, const float4* parts, i64 first_part) {
+KERNEL __launch_bounds__(128, descents)
+descend(Half h, Step s, int begin, int count, const float4* parts, i64 first_part) {
     extern __shared__ float memory[];
     const int warp = threadIdx.x >> 5, member = TEAM > 1 ? warp : 0;
     const int number = TEAM > 1 ? blockIdx.x : blockIdx.x * 4 + warp;
