@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import tastemix as tm
+from tastemix.engine import _native
+from tastemix.engine.cuda import card
 from tastemix.errors import TastemixError
 from tastemix.evaluation import search
 from tastemix.methods import default_method
@@ -368,5 +370,14 @@ def test_an_engine_is_chosen_by_name(ratings: Path, tmp_path: Path) -> None:
     for wrong in ((*command, "-o", tmp_path / "x"), ("compare", ratings)):
         done = started(*wrong, "--engine", "gpu")
         assert done.returncode == 2
-        assert "engine is 'gpu': choose one of cpu, reference" in done.stderr
+        assert "engine is 'gpu': choose one of cpu, cuda, reference" in done.stderr
     assert not (tmp_path / "x").exists()
+
+
+def test_doctor_tells_what_this_machine_can_do() -> None:
+    told = tastemix("doctor").stdout
+    assert _native.current_isa() + " used" in told
+    assert f"{_native.threads()} threads" in told
+    assert f"tastemix {tm.__version__}" in told
+    missing = card.missing()
+    assert (f"none: {missing}" if missing else "compute capability") in told
