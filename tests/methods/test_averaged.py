@@ -13,11 +13,13 @@ from tastemix.engine.cpu import CpuEngine
 from tastemix.engine.objective import Objective
 from tastemix.engine.sides import Held, Pair
 from tastemix.errors import DataError, ParameterError
-from tastemix.methods import default_method
+from tastemix.methods import blend, default_method
 from tastemix.methods.averaged import RANKING_STEPS
+from tastemix.methods.validation import Validation
 from tastemix.model import explain, fold_in
 from tastemix.model.factors import Head
-from tastemix.model.links import Weights
+from tastemix.model.links import Weights, stars_by_user
+from tastemix.model.ordering import Ordering
 from tastemix.training.phase import Phase
 from tests.conftest import random_ratings
 
@@ -188,6 +190,22 @@ def test_popularity_counts_where_nothing_else_tells_what_people_like() -> None:
     assert together.weights.popularity == 0
     assert together.weights.rated > 0
     assert alone.weights.popularity > 0
+
+
+@pytest.mark.parametrize("weights", [(0.5, 1.0, 0.0), (0.0, 1.0, 0.3), (1.0, 1.0, 3.0)])
+def test_trial_lists_are_those_of_the_whole_catalogue(weights: tuple[float, float, float]) -> None:
+    ratings = random_ratings(90, 150, 0.15, seed=6)
+    validation = Validation(ratings)
+    learning = validation.learning
+    factors = METHOD.fit(learning).ranking.factors
+    links = tm.Neighbours().links(learning)
+    parts = blend._Parts(learning, factors, links)
+    absolute = parts.absolute(Weights(*weights))
+    whole = Ordering(factors, links, stars_by_user(learning), parts.popularity, absolute)
+    found = blend._Tried(validation, parts).hits(Weights(*weights))
+    assert found == validation.hits(whole) > 0
+    spread = absolute.rated * parts.rated.block(np.arange(90, dtype=np.int32))
+    assert spread.std() == pytest.approx(weights[1], rel=0.1)
 
 
 def test_the_weights_follow_a_stretched_scale() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,15 +12,15 @@ from tastemix.data.ratings import Half, Ratings
 from tastemix.engine.start import drawn
 from tastemix.model.factors import Scores
 from tastemix.model.links import in_stars
-from tastemix.model.topn import best_items, chosen
+from tastemix.model.topn import chosen
 
 SEED, SHARE = 2, 0.1
 """Which ratings are held back, and the share of them."""
 LIKED = 4.0
 """Stars of an item that is worth being on a list."""
 LENGTH = 10
-MOST_SCORES, FEWEST_USERS = 1 << 23, 500
-"""Scores of the users that are judged, for all items; with many items, users."""
+MOST_SCORES, AT_ONCE = 1 << 27, 1 << 22
+"""Scores of the users that are judged for all items, and those held at a time."""
 
 
 class Validation:
@@ -28,9 +30,9 @@ class Validation:
         taken = drawn(len(ratings), SEED, SHARE)
         liked = in_stars(ratings.by_user.values, ratings.scale) >= LIKED
         self.learning = ratings.subset(~taken)
-        held = ratings.subset(taken & liked).by_user
-        there = np.flatnonzero(held.counts).astype(np.int32)
-        most = max(FEWEST_USERS, MOST_SCORES // len(ratings.items))
+        self._held = ratings.subset(taken & liked).by_user
+        there = np.flatnonzero(self._held.counts).astype(np.int32)
+        most = max(1, MOST_SCORES // len(ratings.items))
         if len(there) > most:
             there = there[np.linspace(0, len(there) - 1, most).astype(np.int64)]
         if len(self.learning) == 0:
@@ -39,28 +41,24 @@ class Validation:
         """Those with a liked item among what was held back, as many as are judged; none where
         nothing is left to learn from."""
         self._items = len(ratings.items)
-        self._seen = chosen(self.learning.by_user, there)
-        self._liked = _keys(chosen(held, there), self._items)
+
+    def chunks(self) -> Iterator[tuple[Indices, Half]]:
+        """Some of the users at a time, with the items they have seen."""
+        for some in np.array_split(self.users, -(-len(self.users) * self._items // AT_ONCE)):
+            yield some, chosen(self.learning.by_user, some)
+
+    def liked(self, users: Indices, items: Indices) -> NDArray[np.bool_]:
+        """Which items (a row for each of these users) are liked ones that were held back."""
+        held = chosen(self._held, users)
+        key = held.rows.astype(np.int64) * self._items
+        key += held.indices[held.pointers[0] : held.pointers[-1]]
+        row = np.arange(len(users), dtype=np.int64)[:, None] * self._items
+        return np.isin(row + items, key) & (items >= 0)
 
     def hits(self, scores: Scores) -> int:
         """The liked items in the lists of the users."""
-        return self._hits(scores.best(self.users, self._seen, None, self._length))
-
-    def hits_of(self, block: NDArray[np.float32]) -> int:
-        """As `hits`, for scores of the users for all items."""
-        every = np.arange(len(self.users), dtype=np.int32)
-        return self._hits(best_items(block.__getitem__, every, self._seen, None, self._length))
-
-    @property
-    def _length(self) -> int:
-        return min(LENGTH, self._items)
-
-    def _hits(self, lists: Indices) -> int:
-        user = np.arange(len(lists), dtype=np.int64)[:, None] * self._items
-        return int(np.isin((user + lists)[lists >= 0], self._liked).sum())
-
-
-def _keys(half: Half, items: int) -> NDArray[np.int64]:
-    """A number for every pair."""
-    first, last = half.pointers[0], half.pointers[-1]
-    return half.rows.astype(np.int64) * items + half.indices[first:last]
+        length = min(LENGTH, self._items)
+        return sum(
+            int(self.liked(some, scores.best(some, seen, None, length)).sum())
+            for some, seen in self.chunks()
+        )
