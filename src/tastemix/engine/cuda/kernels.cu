@@ -833,7 +833,7 @@ KERNEL choices_turn(const float* residual, const float* inverse, const double* n
         direction[at] = inverse[at / W] * residual[at] + ratio(next[at % W], power[at % W]) * direction[at];
 }
 
-// Squares around the centres plus variances; half of an entry is its deviation where none is known.
+// Squares around the centres plus variances; an entry without one counts its square.
 KERNEL choices_spread(const float* X, const float* centres, const float* variances, const i64* pointers, i64 rows,
                       double* parts) {
     columns<1>(rows, parts, [&](i64 row, i64 at, int, double* sum) {
@@ -841,6 +841,6 @@ KERNEL choices_spread(const float* X, const float* centres, const float* varianc
         bool known = false;
         for (int i = 0; i < W && !known; i++) known = variances[row * W + i] != 0;
         const double away = double(X[at]) - centres[at];
-        sum[0] += away * away + (known ? double(variances[at]) : 0.25 * double(X[at]) * X[at]);
+        sum[0] += away * away + (known ? double(variances[at]) : double(X[at]) * X[at]);
     });
 }
