@@ -128,7 +128,7 @@ def main() -> None:
     header = ["ratings given", *map(str, GIVEN)]
     write("newcomers", measured, pages.table(header, rows))
     chart = Lines("People and items never seen", "ratings given", "RMSE", series)
-    (DOCS / "newcomers.svg").write_text(figures.svg(chart))
+    (DOCS / "newcomers.svg").write_text(figures.svg(chart, "newcomers"))
 
 
 if __name__ == "__main__":

@@ -102,6 +102,27 @@ def test_anmf_is_better_than_every_method_of_the_paper_at_every_rank(name: str) 
         assert sign * found["ANMF"][metric] < best, metric
 
 
+def errors(name: str, entry: str) -> float:
+    """The mean test RMSE over five splits."""
+    folds = measured("beyond/accuracy")["sets"][name][entry]["folds"]
+    assert len(folds) == 5
+    return sum(fold["rmse"] for fold in folds.values()) / 5
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "mean"),
+    [
+        ("ml-1m", 0.833, 0.824),
+        ("ml-1m, 90/10", 0.828, 0.8225),
+        ("ml-100k", 0.888, 0.88),
+        ("finefoods-users6plus", 0.757, 0.75),
+    ],
+)
+def test_the_errors_of_cnmf(name: str, one: float, mean: float) -> None:
+    assert errors(name, "CNMF") <= one
+    assert errors(name, "CNMF, mean of 4") <= mean
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_the_predicted_spread_is_likelier_than_a_constant_one(name: str) -> None:
     found = measured("beyond/errors")["sets"][name]

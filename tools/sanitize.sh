@@ -30,8 +30,9 @@ rm -f "$report".*
 export ASAN_OPTIONS="log_path=$report:detect_leaks=0:allocator_may_return_null=1"
 export UBSAN_OPTIONS="log_path=$report:print_stacktrace=1"
 export TSAN_OPTIONS="log_path=$report:die_after_fork=0:halt_on_error=1:report_signal_unsafe=0:suppressions=$PWD/tools/sanitized/thread.txt"
+# With the C++ library, whose exceptions the sanitizer looks for when it starts.
 # Without random addresses: the thread sanitizer needs some for itself.
-env LD_PRELOAD="$runtime" setarch -R "$bin/python" -m pytest -q -p no:cacheprovider "$@" || failed=$?
+env LD_PRELOAD="$runtime $($compiler -print-file-name=libstdc++.so)" setarch -R "$bin/python" -m pytest -q -p no:cacheprovider "$@" || failed=$?
 for file in "$report".*; do
     if [ -s "$file" ]; then cat "$file"; failed=1; fi
 done

@@ -154,7 +154,9 @@ def load(path: str | os.PathLike[str], max_memory: int | None = None) -> Model:
         about = record(About, told)
         model = _model(tables, about)
         _check(model)
-        for part in model.factors, *([model.ranking.factors] if model.ranking else []):
+        for part in (model.scores, model.ranking and model.ranking.factors):
+            if not isinstance(part, Factors):
+                continue
             need = BYTES_A_PAIR * (part.rank // part.members) ** 2
             memory.refuse_more(need, memory.most(max_memory, size), "folding in")
         saved = about.fingerprint
