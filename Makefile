@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard src/tastemix/engine/native/*)
 
-.PHONY: demo test check format bench bench-peers docs picture clean
+.PHONY: demo test check format fuzz kills sanitize bench bench-peers docs picture clean
+SECONDS ?= 60
 
 demo: $(VENV)/.installed  ## the main job on embedded data
 	$(BIN)/tastemix demo --out demo-output
@@ -21,6 +22,17 @@ check: $(VENV)/.installed  ## format, lint, types, import layers
 format: $(VENV)/.installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+fuzz: $(VENV)/.installed  ## spoiled files for a minute; more: make fuzz SECONDS=3600
+	$(BIN)/python tools/fuzz.py --seconds $(SECONDS)
+
+kills: $(VENV)/.installed  ## 200 kills of a save and 200 of an experiment
+	$(BIN)/python tools/kills.py
+
+sanitize: $(VENV)/.installed  ## the engine's tests with sanitizers, in build/
+	sh tools/sanitize.sh address,undefined tests/engine
+	sh tools/sanitize.sh thread tests/engine/test_one_at_a_time.py tests/engine/test_seam.py \
+		tests/engine/test_threads.py -k 'not fork and not three_threads'
 
 bench: $(VENV)/.installed  ## timings: needs TASTEMIX_DATA for MovieLens 1M
 	$(BIN)/python benchmarks/engine.py

@@ -4,7 +4,7 @@ python benchmarks/beyond.py trials          on a validation part of MovieLens 1M
 python benchmarks/beyond.py final           five folds of four data sets, beside the paper's methods
 python benchmarks/beyond.py errors          how far predictions are off, and whether the model knows
 python benchmarks/beyond.py compression     one small model in place of an average
-python benchmarks/beyond.py choices         CNMF beside the default on four data sets
+python benchmarks/beyond.py sparse          few ratings, and other scales
 
 Results land in docs/beyond/: <part>.json, <part>.md for a page to include, and charts.
 """
@@ -34,6 +34,8 @@ DOCS = Path(__file__).resolve().parents[1] / "docs" / "beyond"
 SETS = ("ml-100k", "ml-1m", "finefoods-users6plus", "jester")
 TITLES = ("MovieLens 100K", "MovieLens 1M", "Fine Foods", "Jester, stars")
 MEMBERS = (1, 2, 4, 8)
+SHARES = (0.01, 0.03, 0.1, 0.3)
+SCALES = ((1.0, 10.0), (0.0, 100.0), (-10.0, 10.0))
 RANKS = (2, 5, 10, 20)
 PAPER = (tm.PSVD, tm.SSVD, tm.NMF, tm.RNMF, tm.PR, tm.PRD, tm.MIXR, tm.MIXD)
 OURS = tm.ANMF().recipe((1.0, 5.0)).phases[0].objective
@@ -288,26 +290,41 @@ def compression() -> None:
     write("compression", {"sets": measured}, pages.table(header, rows))
 
 
-def choices() -> None:
-    """CNMF with its own settings beside Baseline and the default, one split of every data set."""
+def sparse() -> None:
+    """RMSE beside Baseline where ratings are few, and how far predictions follow other scales."""
     measured, rows = {}, []
-    for name, title in zip(SETS, TITLES, strict=True):
-        train, test = tm.holdout(data(name))
-        own, half = tm.CNMF(ranking=0).tuned_for(train), test.by_user
-        methods = {
-            "Baseline": tm.Baseline(),
-            "ANMF": replace(default_method(), ranking=0),
-            "CNMF": own,
-            "CNMF, mean of 3": replace(own, members=3),
-        }
-        found = {
-            label: rmse(method.fit(train).predict_numbers(half.rows, half.indices) - half.values)
-            for label, method in methods.items()
-        }
-        measured[name] = found
-        rows.append([title, *(f"{value:.4f}" for value in found.values())])
+    for name, title, share in (
+        *(("ml-1m", f"MovieLens 1M, {share:.0%}", share) for share in SHARES),
+        ("finefoods-users6plus", "Fine Foods", 1.0),
+    ):
+        ratings = thinned(data(name), share)
+        train, test = tm.holdout(ratings)
+        half = test.by_user
+        pairs = half.rows, half.indices
+        base = rmse(tm.Baseline().fit(train).predict_numbers(*pairs) - half.values)
+        ours = tm.CNMF(ranking=0).fit(train).predict_numbers(*pairs)
+        apart = 0.0
+        for low, high in SCALES:
+            unit = (high - low) / 4
+            values = train.by_user.values.astype(np.float64)
+            other = replace(train.by_user, values=(low + (values - 1) * unit).astype(np.float32))
+            model = tm.CNMF(ranking=0).fit(replace(train, by_user=other, scale=(low, high)))
+            found = (model.predict_numbers(*pairs) - low) / unit + 1
+            apart = max(apart, float(np.abs(found - ours).max()) / 4)
+        own = rmse(ours - half.values)
+        measured[title] = {"baseline": base, "ours": own, "apart": apart}
+        rows.append([title, f"{len(train):,}", f"{base:.4f}", f"{own:.4f}", f"{apart:.1e}"])
         print(rows[-1], flush=True)
-    write("choices", {"sets": measured}, pages.table(["RMSE, 80/20", *measured[SETS[0]]], rows))
+    header = ["RMSE, 80/20", "ratings", "Baseline", "`tm.fit`", "stretch"]
+    write("sparse", {"sets": measured}, pages.table(header, rows))
+
+
+def thinned(ratings: tm.Ratings, share: float) -> tm.Ratings:
+    """A random share of the ratings, with the users and items that are left."""
+    if share == 1:
+        return ratings
+    half = ratings.subset(np.random.default_rng(0).random(len(ratings)) < share).by_user
+    return tm.Ratings.from_arrays(half.rows, half.indices, half.values, scale=ratings.scale)
 
 
 def fits(**options: Any) -> Iterator[tuple[str, str, tm.Ratings, tm.Ratings, tm.Model]]:
@@ -324,7 +341,7 @@ def write(part: str, measured: dict[str, Any], text: str) -> None:
 
 def main() -> None:
     parts = {"trials": trials, "final": final, "errors": errors}
-    parts |= {"compression": compression, "choices": choices}
+    parts |= {"compression": compression, "sparse": sparse}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", choices=[[], *parts], help=f"of {', '.join(parts)}")
     for part in parser.parse_args().parts or parts:

@@ -3,6 +3,8 @@
 python benchmarks/readable.py                     four data sets, one split, five seeds
 python benchmarks/readable.py 'tm.CNMF(rank=16)'  methods of your own on MovieLens 1M, printed only
 python benchmarks/readable.py typical             which items to list: ways to choose them
+python benchmarks/readable.py sparsity            CNMF with an L1 penalty besides
+python benchmarks/readable.py groups              CNMF of rank 30, its tastes read in groups
 python benchmarks/readable.py tastes > docs/tastes.md      of tm.fit, or of a method that follows
 
 Of the 15 most typical items of every taste (`model.tastes`):
@@ -14,7 +16,7 @@ Of predictions of liked held-out items (from ¾ of the scale):
     baseline     share of the prediction that no taste adds
     agreement    cosine of tastes matched between two seeds, the mean
 
-Results land in docs/beyond/readable.json and readable.md, typical.json and typical.md.
+Results land in docs/beyond/readable.json and readable.md; typical, sparsity and groups alike.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
+from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.optimize import linear_sum_assignment
 
 import tastemix as tm
@@ -41,6 +44,10 @@ SAMPLE = 3000
 SEEDS = range(5)
 GENRES = ("ml-100k", "ml-1m")
 DIGITS = {"rmse": 4, "parts": 1}
+RANKS = (16, 22, 30)
+PENALTIES = ((0.0, 0), (0.2, 0), (0.5, 0), (1.0, 5))
+"""λ₁, and in how many of the last steps only; 0: in all."""
+GROUPS = (30, 22, 16, 14, 12, 10)
 FIGURES = ("rmse", "genres", "co-liking", "parts", "baseline", "agreement")
 ONES: dict[str, Any] = {
     "CNMF, rank 12": tm.CNMF(rank=12, ranking=0),
@@ -101,14 +108,9 @@ class Readability:
 
     def parts(self, model: tm.Model, user: np.ndarray, item: np.ndarray) -> tuple[float, float]:
         """Tastes for 80 % of what tastes add, and the share that they do not."""
-        factors = model.factors
-        products = (factors.users[user] * factors.items[item])[:, factors.tastes]
-        values = products.sum(axis=2) / factors.members
-        ordered = -np.sort(-values, axis=1)
-        total = ordered.sum(axis=1)
-        needed = (np.cumsum(ordered, axis=1) < 0.8 * total[:, None]).sum(axis=1) + 1
-        raw = factors.pairs(user.astype(np.int32), item.astype(np.int32))
-        return float(np.median(needed)), float(np.mean(1 - total / np.maximum(raw, 1e-9)))
+        values = added(model, user, item)
+        raw = model.factors.pairs(user.astype(np.int32), item.astype(np.int32))
+        return needed(values), float(np.mean(1 - values.sum(axis=1) / np.maximum(raw, 1e-9)))
 
     def npmi(self, top: np.ndarray) -> float:
         """Normalised pointwise mutual information of liking two of these items."""
@@ -166,7 +168,8 @@ def agreement(one: np.ndarray, other: np.ndarray) -> float:
 def shown(name: str, values: list[float]) -> str:
     """The mean of a figure, and its range."""
     digits = DIGITS.get(name, 2)
-    low, middle, high = (f"{v:.{digits}f}" for v in (min(values), np.mean(values), max(values)))
+    three = min(values), float(np.mean(values)), max(values)
+    low, middle, high = (f"{round(value, digits) + 0.0:.{digits}f}" for value in three)
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
@@ -212,6 +215,77 @@ def typical() -> None:
     pages.write(DOCS, "typical", measured, pages.table(["genres, co-liking", *WAYS], rows))
 
 
+def sparsity() -> None:
+    """CNMF of several ranks with an L1 penalty besides, throughout or in the last steps."""
+    measured: dict[str, Any] = {}
+    judge, rows = Readability("ml-1m"), []
+    for rank, (l1, last) in itertools.product(RANKS, PENALTIES):
+        recipe = tm.CNMF(rank=rank, ranking=0).recipe_for(judge.train)
+        *before, phase = recipe.phases
+        sparse = replace(
+            phase, objective=replace(phase.objective, l1=l1), steps=last or phase.steps
+        )
+        if last:
+            before.append(replace(phase, steps=phase.steps - last))
+        label = f"rank {rank}, λ₁ = {l1}" + (f" in the last {last} steps" if last else "")
+        measured[label] = judge.measured(replace(recipe, phases=[*before, sparse]))
+        rows.append(
+            [label, *(f"{np.mean(measured[label][f]):.{DIGITS.get(f, 2)}f}" for f in FIGURES)]
+        )
+        print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    header = ["MovieLens 1M", "RMSE", *FIGURES[1:]]
+    pages.write(DOCS, "sparsity", measured, pages.table(header, rows))
+
+
+def groups() -> None:
+    """CNMF of rank 30, its tastes read in groups: those whose item weights correlate most are one.
+
+    A group's parts are added up, so that the predictions are those of rank 30.
+    """
+    judge = Readability("ml-1m")
+    models = [tm.CNMF(rank=GROUPS[0], ranking=0, seed=seed).fit(judge.train) for seed in SEEDS]
+    some = np.random.default_rng(0).choice(len(judge.user), SAMPLE, False)
+    pairs = judge.user[some], judge.item[some]
+    measured: dict[str, Any] = {}
+    for count in GROUPS:
+        each = []
+        for model in models:
+            member = grouped(model, count)
+            values = added(model, *pairs) @ member[model.tastes_of("rating").numbers]
+            top = np.argsort(-(model.tastes_of("rating").typical @ member), axis=0)[:TOP].T
+            each.append({**judge.coherence(top), "parts": needed(values)})
+        measured[str(count)] = {figure: [one[figure] for one in each] for figure in each[0]}
+    header = ["groups", *measured[str(GROUPS[0])]]
+    rows = [
+        [count, *(shown(figure, values) for figure, values in found.items())]
+        for count, found in measured.items()
+    ]
+    pages.write(DOCS, "groups", measured, pages.table(header, rows))
+
+
+def grouped(model: tm.Model, count: int) -> np.ndarray:
+    """(tastes, groups): 1 where a taste belongs to a group, by average linkage."""
+    weight = model.tastes_of("rating").item_weights(model.factors.items)
+    counts = model.items.count
+    centred = (weight - np.average(weight, axis=0, weights=counts)) * np.sqrt(counts)[:, None]
+    links = linkage(centred.T, "average", metric="cosine")
+    return np.eye(count)[fcluster(links, count, "maxclust") - 1]
+
+
+def added(model: tm.Model, user: np.ndarray, item: np.ndarray) -> np.ndarray:
+    """(pairs, tastes): what each taste adds, in the order of the factors."""
+    factors = model.factors
+    products = (factors.users[user] * factors.items[item])[:, factors.tastes]
+    return products.sum(axis=2) / factors.members
+
+
+def needed(values: np.ndarray) -> float:
+    """Parts that make up 80 % of what they add, the median over pairs."""
+    ordered = -np.sort(-values, axis=1)
+    total = ordered.sum(axis=1, keepdims=True)
+    return float(np.median((np.cumsum(ordered, axis=1) < 0.8 * total).sum(axis=1) + 1))
+
+
 def top_by(way: Any, model: tm.Model) -> np.ndarray:
     """(tastes, 15): the items that a way of choosing puts first."""
     tastes = model.tastes_of("rating")
@@ -249,7 +323,7 @@ def tastes(method: Any = None) -> None:
     """A page of all tastes of MovieLens 1M, with the names that the program gave them."""
     ratings, films = data("ml-1m"), items_of("ml-1m")
     title = dict(zip(films["id"].to_pylist(), films["title"].to_pylist(), strict=True))
-    model = (method or default_method(ratings)).fit(ratings)
+    model = (method or default_method()).fit(ratings)
     print(HEAD.format(model.made_by))
     for of, about in (
         ("rating", "The tastes that predict ratings"),
@@ -279,12 +353,15 @@ def left_table(header: list[str], rows: list[list[Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+TRIALS = {"typical": typical, "sparsity": sparsity, "groups": groups}
+
+
 def main() -> None:
     asked, *given = sys.argv[1:] or [""]
     if asked == "":
         benchmark()
-    elif asked == "typical":
-        typical()
+    elif asked in TRIALS:
+        TRIALS[asked]()
     elif asked == "tastes":
         tastes(*map(method_of, given))
     else:

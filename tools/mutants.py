@@ -178,13 +178,11 @@ MUTANTS = [
                     os.replace(_beside(home, content), home / file)
                 beside = _beside(home, index)
                 os.fsync(handle)
-                keep = older | contents.keys()  # while it is open which of them the index names
                 os.replace(beside, home / INDEX)
 """,
         """\
                 beside = _beside(home, index)
                 os.fsync(handle)
-                keep = older | contents.keys()  # while it is open which of them the index names
                 os.replace(beside, home / INDEX)
                 for file, content in contents.items():
                     os.replace(_beside(home, content), home / file)

@@ -9,8 +9,27 @@
 Names are imported when they are first used; `__init__.pyi` is what type checkers read.
 """
 
+import _thread
 from importlib import import_module
 from typing import Any
+
+
+def _in_main_interpreter() -> bool:
+    """NumPy and the compiled core are there once a process: a second interpreter hangs."""
+    asked = getattr(_thread, "_is_main_interpreter", None)  # from Python 3.13 on
+    if asked is not None:
+        return bool(asked())
+    try:
+        interpreters = import_module("_xxsubinterpreters")
+    except ImportError:  # a Python built without them
+        return True
+    return bool(interpreters.get_current() == interpreters.get_main())
+
+
+if not _in_main_interpreter():
+    raise ImportError(
+        "tastemix cannot be used in a sub-interpreter: use threads, or a process of its own"
+    )
 
 _HOME = {
     "data.ratings": ("Ratings", "read"),
@@ -23,6 +42,7 @@ _HOME = {
     "methods.baselines": ("Baseline", "Popular", "Random"),
     "methods.cnmf": ("CNMF",),
     "methods.default": ("fit",),
+    "methods.neighbours": ("Neighbours",),
     "methods.paper": ("MIXD", "MIXR", "NMF", "PR", "PRD", "PSVD", "RNMF", "SSVD"),
     "methods.recipe": ("ANLS",),
     "model.factors": ("Factors",),

@@ -18,6 +18,7 @@ from tastemix.methods.baselines import Popular as Popular
 from tastemix.methods.baselines import Random as Random
 from tastemix.methods.cnmf import CNMF as CNMF
 from tastemix.methods.default import fit as fit
+from tastemix.methods.neighbours import Neighbours as Neighbours
 from tastemix.methods.paper import MIXD as MIXD
 from tastemix.methods.paper import MIXR as MIXR
 from tastemix.methods.paper import NMF as NMF

@@ -68,7 +68,7 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     offsets: add two components, so that X ≈ p + q + W H with a number p for each row and q for
         each column: components_ ends with a row of ones and the row q, W with the columns p and 1.
     random_state: seed of the initial W, and of the entries that `score` hides.
-    engine: where the work is done: "cpu", "reference" or an engine object.
+    engine: where the work is done: "cpu", "cuda", "reference" or an engine object.
 
     After fit: components_ (H: n_components, or two more, × n_features), n_components_ (its rows),
     n_iter_, l2_, n_features_in_, feature_names_in_ (for a frame), and reconstruction_err_, the root

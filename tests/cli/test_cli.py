@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import tastemix as tm
+from tastemix.engine import _native
+from tastemix.engine.cuda import card
 from tastemix.errors import TastemixError
 from tastemix.evaluation import search
 from tastemix.methods import default_method
@@ -147,13 +149,15 @@ def test_the_demo_compares_finds_the_tastes_recommends_and_explains() -> None:
     assert done.returncode == 0, done.stderr
     assert "\x1b[" not in done.stdout  # no colours in a pipe
     rmse = {row[0]: float(row[1]) for row in cells(done.stdout, 9)}
-    assert rmse["MIXD"] < rmse["Baseline"] < rmse["Random"]
+    assert rmse["CNMF"] < rmse["MIXD"] < rmse["Baseline"] < rmse["Random"]
     tables = cells(done.stdout, 3)
     planted = [row[1] for row in tables if " of 8)" in row[1]]
     assert len({name.split()[0] for name in planted}) == 6
     assert sum("(8 of 8)" in name for name in planted) == 6
-    parts = {row[0]: float(row[1]) for row in tables if row[0] == "sum" or row[0][:6] == "taste "}
+    named = ("taste ", "baseli", "sum")
+    parts = {row[0]: float(row[1]) for row in tables if row[0][:6] in named}
     assert parts.pop("sum") == pytest.approx(sum(parts.values()), abs=0.04)
+    assert parts.pop("baseline") > 0
     number = {f"taste {row[0]}, {row[1].split()[0]}" for row in tables if " of 8)" in row[1]}
     assert set(parts) <= number  # a taste has the same number and name in both tables
 
@@ -368,5 +372,14 @@ def test_an_engine_is_chosen_by_name(ratings: Path, tmp_path: Path) -> None:
     for wrong in ((*command, "-o", tmp_path / "x"), ("compare", ratings)):
         done = started(*wrong, "--engine", "gpu")
         assert done.returncode == 2
-        assert "engine is 'gpu': choose one of cpu, reference" in done.stderr
+        assert "engine is 'gpu': choose one of cpu, cuda, reference" in done.stderr
     assert not (tmp_path / "x").exists()
+
+
+def test_doctor_tells_what_this_machine_can_do() -> None:
+    told = tastemix("doctor").stdout
+    assert _native.current_isa() + " used" in told
+    assert f"{_native.threads()} threads" in told
+    assert f"tastemix {tm.__version__}" in told
+    missing = card.missing()
+    assert (f"none: {missing}" if missing else "compute capability") in told

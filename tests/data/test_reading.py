@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tastemix as tm
@@ -155,3 +158,18 @@ def test_line_breaks_in_quotes_do_not_end_a_row_wherever_the_file_is_divided(
     note = "\n".join(["9,9,9,x"] * 200)
     rows = "".join(f'{row},5,3,"{note}"\n' for row in range(6000))
     assert len(tm.read(written(tmp_path, f"user,item,rating,note\n{rows}"))) == 6000
+
+
+def test_statistics_that_do_not_fit_their_column_are_refused(tmp_path: Path) -> None:
+    """Arrow ends the process if it is asked about such a column."""
+    table = pa.table({name: [1, 2, 3] for name in ("user", "item", "rating")})
+    pq.write_table(table, tmp_path / "r")
+    content = (tmp_path / "r").read_bytes()
+    assert content.count(b"\x25\x02\x18\x04user") == 1  # a column that may have nulls
+    (tmp_path / "r").write_bytes(content.replace(b"\x25\x02\x18\x04user", b"\x25\x00\x18\x04user"))
+    program = f"import tastemix as tm\ntm.read({str(tmp_path / 'r')!r})"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 1
+    assert "DataError" in ran.stderr

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 import numpy as np
+import pytest
 
 import tastemix as tm
 from tastemix.engine import (
@@ -17,7 +18,9 @@ from tastemix.engine import (
     ReferenceEngine,
     Session,
     _native,
+    cuda,
 )
+from tastemix.engine.cuda import card
 from tastemix.engine.objective import Objective
 
 OBJECTIVES = {
@@ -38,16 +41,25 @@ OBJECTIVES = {
     "weak dynamic": Objective(prior="dynamic", weight=0.4, l2=0.2),
 }
 ISAS = _native.available_isas()
-ENGINES = {**dict.fromkeys(ISAS, CpuEngine()), "reference": ReferenceEngine()}
+ENGINES = {
+    **dict.fromkeys(ISAS, CpuEngine),
+    "cuda": cuda.engine,
+    "reference": ReferenceEngine,
+}
 """Those that are judged: a new engine is judged by being listed here."""
 JUDGED = [name for name in ENGINES if name != "reference"]
+NO_CARD = card.missing()
+HERE = [name for name in JUDGED if name != "cuda" or not NO_CARD]
+"""Those that can run on this machine."""
 
 
 @contextlib.contextmanager
 def engine(name: str) -> Iterator[Engine]:
     """An engine, on the instruction set it is named after."""
+    if name == "cuda" and NO_CARD:
+        pytest.skip(NO_CARD)
     with isa(name) if name in ISAS else contextlib.nullcontext():
-        yield ENGINES[name]
+        yield ENGINES[name]()
 
 
 @contextlib.contextmanager

@@ -10,10 +10,10 @@ from tastemix.engine import CpuEngine, Pair, RandomStart
 from tastemix.engine.objective import Objective
 from tastemix.engine.reference import objective_value
 from tests.conftest import random_ratings
-from tests.engine.problems import ISAS, OBJECTIVES, half_of_squares, isa, steps
+from tests.engine.problems import HERE, OBJECTIVES, engine, half_of_squares, steps
 
 objectives = st.sampled_from(sorted(OBJECTIVES))
-instruction_sets = st.sampled_from(ISAS)
+engines = st.sampled_from(HERE)
 problems = st.builds(
     random_ratings,
     st.integers(1, 40),
@@ -24,14 +24,14 @@ problems = st.builds(
 
 
 @settings(max_examples=150, deadline=None)
-@given(problems, objectives, st.integers(1, 40), instruction_sets)
+@given(problems, objectives, st.integers(1, 40), engines)
 def test_no_half_step_raises_its_objective(
-    ratings: tm.Ratings, name: str, rank: int, instructions: str
+    ratings: tm.Ratings, name: str, rank: int, judge: str
 ) -> None:
     chosen = OBJECTIVES[name]
     rounding = 1e-9 * half_of_squares(ratings)  # float32 cannot fit closer
-    with isa(instructions):
-        session = CpuEngine().place(ratings).open(RandomStart(rank, 0))
+    with engine(judge) as judged:
+        session = judged.place(ratings).open(RandomStart(rank, 0))
         value = np.inf  # what rows are pulled towards is there after the first half-step
         for side in ("items", "users") * 4:
             session.half_step(side, chosen, 1e-3)
@@ -45,16 +45,16 @@ def test_no_half_step_raises_its_objective(
 
 
 @settings(max_examples=60, deadline=None)
-@given(problems, objectives, st.integers(1, 20), instruction_sets)
+@given(problems, objectives, st.integers(1, 20), engines)
 def test_a_solved_row_satisfies_the_optimality_conditions(
-    ratings: tm.Ratings, name: str, rank: int, instructions: str
+    ratings: tm.Ratings, name: str, rank: int, judge: str
 ) -> None:
     """x ≥ 0, gradient ≥ 0, and gradient 0 where x > 0: to the precision of float32."""
     chosen = OBJECTIVES[name]
     if chosen.dynamic or chosen.chosen:
         return
-    with isa(instructions):
-        session = CpuEngine().place(ratings).open(RandomStart(rank, 0))
+    with engine(judge) as judged:
+        session = judged.place(ratings).open(RandomStart(rank, 0))
         session.half_step("items", chosen, 1e-13, max_updates=2_000)
     W, H = (factor.astype(np.float64) for factor in session.factors())
     w, t = chosen.unknown_weight, chosen.target(ratings.shift)
@@ -88,19 +88,21 @@ def test_permuting_users_and_items_permutes_the_factors() -> None:
     np.testing.assert_allclose(permuted.items, straight.items[items], rtol=2e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("judge", HERE)
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_users_and_items_are_solved_by_the_same_code(name: str) -> None:
+def test_users_and_items_are_solved_by_the_same_code(name: str, judge: str) -> None:
     """Swapping the sides of the ratings swaps the factors, to the last bit."""
     ratings = random_ratings(50, 30, 0.3)
     half = ratings.by_user
     swapped = tm.Ratings.from_sparse(_sparse(half.indices, half.rows, half.values, (30, 50)))
     rng = np.random.default_rng(0)
     start = Pair(rng.random((50, 9), np.float32), rng.random((30, 9), np.float32))
-    one = CpuEngine().place(ratings).open(start)
-    other = CpuEngine().place(swapped).open(Pair(*start[::-1]))
-    for side, opposite in (("items", "users"), ("users", "items")) * 2:
-        one.half_step(side, OBJECTIVES[name], 1e-3)
-        other.half_step(opposite, OBJECTIVES[name], 1e-3)
+    with engine(judge) as judged:
+        one = judged.place(ratings).open(start)
+        other = judged.place(swapped).open(Pair(*start[::-1]))
+        for side, opposite in (("items", "users"), ("users", "items")) * 2:
+            one.half_step(side, OBJECTIVES[name], 1e-3)
+            other.half_step(opposite, OBJECTIVES[name], 1e-3)
     for factor, mirror in zip(one.factors(), other.factors()[::-1], strict=True):
         np.testing.assert_array_equal(factor, mirror)
 

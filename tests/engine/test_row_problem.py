@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 import tastemix as tm
-from tastemix.engine import CpuEngine, Pair
+from tastemix.engine import Pair
 from tastemix.engine.objective import Objective
 from tastemix.engine.reference import ReferenceSession, RowProblem, row_problem
 from tests.conftest import random_ratings
-from tests.engine.problems import ENGINES, ISAS, OBJECTIVES, engine, isa
+from tests.engine.problems import ENGINES, JUDGED, OBJECTIVES, engine
 
 Array = NDArray[np.float64]
 
@@ -75,14 +75,14 @@ def test_rows_agree_with_scipy(objective: str, rank: int, name: str) -> None:
             np.testing.assert_allclose(x, expected, atol=1e-5 if exact else 1e-3)
 
 
-@pytest.mark.parametrize("name", ISAS)
+@pytest.mark.parametrize("name", JUDGED)
 def test_a_singular_problem_reaches_the_optimal_objective(name: str) -> None:
     """Fewer ratings than coordinates: many minimisers, one minimum."""
     ratings = random_ratings(50, 30, 0.1)
     chosen, rng = Objective(), np.random.default_rng(0)
     start = Pair(rng.random((50, 20), np.float32), np.zeros((30, 20), np.float32))
-    with isa(name):
-        session = CpuEngine().place(ratings).open(start)
+    with engine(name) as judged:
+        session = judged.place(ratings).open(start)
         session.half_step("items", chosen, 1e-9, max_updates=100_000)
     singular = 0
     for problem, x in zip(

@@ -13,10 +13,13 @@ from tastemix.engine.cpu import CpuEngine
 from tastemix.engine.objective import Objective
 from tastemix.engine.sides import Held, Pair
 from tastemix.errors import DataError, ParameterError
-from tastemix.methods import default_method
+from tastemix.methods import blend, default_method
 from tastemix.methods.averaged import RANKING_STEPS
+from tastemix.methods.validation import Validation
 from tastemix.model import explain, fold_in
 from tastemix.model.factors import Head
+from tastemix.model.links import Weights, stars_by_user
+from tastemix.model.ordering import Ordering
 from tastemix.training.phase import Phase
 from tests.conftest import random_ratings
 
@@ -132,11 +135,99 @@ def test_what_is_recommended_are_the_members_of_another_objective(model: tm.Mode
     assert model.ranking is not None
     everyone = model.ranking.factors.block(np.arange(70, dtype=np.int32))
     np.testing.assert_allclose(everyone, np.mean(found, axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "weights", [(2.0, 0.0, 0.0), (0.0, 3.0, 0.0), (0.0, 0.0, 0.5), (2, 3, 0.5)]
+)
+def test_the_order_is_that_of_tastes_rated_items_and_popularity(
+    model: tm.Model, weights: tuple[float, float, float]
+) -> None:
+    head = model.ranking
+    assert head is not None
+    model = dataclasses.replace(model, ranking=dataclasses.replace(head, weights=Weights(*weights)))
+    stars, links = np.zeros((70, 40)), np.zeros((40, 40))
+    half, linked = RATINGS.by_user, tm.Neighbours().links(RATINGS).by_target
+    stars[half.rows, half.indices] = half.values
+    links[linked.rows, linked.indices] = linked.values
+    tastes = head.factors.users.astype(float) @ head.factors.items.T / 2
+    expected = weights[0] * tastes + weights[1] * stars @ links.T + weights[2] * stars.sum(axis=0)
+    unrated = np.flatnonzero(stars[7] == 0)
+    best = unrated[np.argsort(-expected[7, unrated], kind="stable")[:5]]
     table = model.recommend(7, 5)
-    unrated = np.setdiff1d(np.arange(40), RATINGS.by_user.row(7)[0])
-    best = unrated[np.argsort(-everyone[7, unrated])[:5]]
     assert table["item"].to_pylist() == best.tolist()
-    np.testing.assert_allclose(table["score"], everyone[7, best], rtol=1e-5)
+    np.testing.assert_allclose(table["score"], expected[7, best], rtol=1e-5)
+    person = model.fold_in(dict(zip(*(part.tolist() for part in half.row(7)), strict=True)))
+    folded = fold_in.folded(head, person.model.ratings.by_user, "users")
+    tastes = folded.users.astype(float) @ folded.items.T / 2
+    expected[7] += weights[0] * (tastes[0] - head.factors.users[7] @ head.factors.items.T / 2)
+    best = unrated[np.argsort(-expected[7, unrated], kind="stable")[:5]]
+    assert person.recommend(5)["item"].to_pylist() == best.tolist()
+
+
+def liked_together() -> tm.Ratings:
+    """Everyone likes five of the six items of a group of their own; all items as often."""
+    rng = np.random.default_rng(0)
+    user = np.repeat(np.arange(300), 5)
+    item = np.concatenate([6 * (u % 10) + rng.choice(6, 5, replace=False) for u in range(300)])
+    return tm.Ratings.from_arrays(user, item, np.full(len(user), 5.0), scale=(1, 5))
+
+
+def popular_alone() -> tm.Ratings:
+    """Items are liked by chance, some more often than others."""
+    rng = np.random.default_rng(1)
+    often = 1 / (1 + np.arange(60.0))
+    chosen = [rng.choice(60, 6, replace=False, p=often / often.sum()) for _ in range(400)]
+    user, item = np.repeat(np.arange(400), 6), np.concatenate(chosen)
+    return tm.Ratings.from_arrays(user, item, rng.integers(3, 6, len(user)), scale=(1, 5))
+
+
+def test_popularity_counts_where_nothing_else_tells_what_people_like() -> None:
+    method = dataclasses.replace(METHOD, members=1, steps=1)
+    together, alone = (
+        method.fit(ratings).ranking for ratings in (liked_together(), popular_alone())
+    )
+    assert together.weights.popularity == 0
+    assert together.weights.rated > 0
+    assert alone.weights.popularity > 0
+
+
+@pytest.mark.parametrize("weights", [(0.5, 1.0, 0.0), (0.0, 1.0, 0.3), (1.0, 1.0, 3.0)])
+def test_trial_lists_are_those_of_the_whole_catalogue(weights: tuple[float, float, float]) -> None:
+    ratings = random_ratings(90, 150, 0.15, seed=6)
+    validation = Validation(ratings)
+    learning = validation.learning
+    factors = METHOD.fit(learning).ranking.factors
+    links = tm.Neighbours().links(learning)
+    parts = blend._Parts(learning, factors, links)
+    absolute = parts.absolute(Weights(*weights))
+    whole = Ordering(factors, links, stars_by_user(learning), parts.popularity, absolute)
+    found = blend._Tried(validation, parts).hits(Weights(*weights))
+    assert found == validation.hits(whole) > 0
+    spread = absolute.rated * parts.rated.block(np.arange(90, dtype=np.int32))
+    assert spread.std() == pytest.approx(weights[1], rel=0.1)
+
+
+def test_the_weights_follow_a_stretched_scale() -> None:
+    half = RATINGS.by_user
+    longer = tm.Ratings.from_numbers(
+        RATINGS.users, RATINGS.items, half.rows, half.indices, half.values * 10 - 40, (-30, 10)
+    )
+    one, other = (METHOD.fit(ratings).ranking for ratings in (RATINGS, longer))
+    assert other.weights.rated == pytest.approx(one.weights.rated, rel=1e-4)
+    assert other.weights.popularity == pytest.approx(one.weights.popularity, rel=1e-4)
+    # The tastes start at random from the same numbers, however long the scale is.
+    assert 10 * other.weights.tastes == pytest.approx(one.weights.tastes, rel=0.1)
+
+
+def test_an_update_keeps_the_links_of_the_items_there_were(model: tm.Model) -> None:
+    new = tm.Ratings.from_arrays([0, 1], [-5, -5], [5, 4])  # before all the others
+    updated = model.update(new, steps=0)
+    before, after = model.ranking.links.by_target, updated.ranking.links.by_target
+    np.testing.assert_array_equal(after.indices, before.indices + 1)
+    np.testing.assert_array_equal(after.rows, before.rows + 1)
+    np.testing.assert_array_equal(after.values, before.values)
+    assert updated.recommend(5).num_rows == 10
 
 
 def test_without_a_ranking_the_prediction_orders() -> None:
@@ -158,11 +249,15 @@ def test_an_explanation_is_a_sum_of_nonnegative_parts(model: tm.Model) -> None:
     assert len(scores) == 5 * 40
     for (user, item), score in scores.items():
         raw = model.predict([user], [item], clip=False, fallback=None)[0]
-        for of, whole, parts in (("rating", raw, 1 + 3), ("score", score, 9)):
-            values = model.explain(user, item, of=of)["value"].to_pylist()
+        for of, whole, tastes in (("rating", raw, 3), ("score", score, 9)):
+            parts = model.explain(user, item, of=of)
+            values = parts["value"].to_pylist()
             assert min(values) >= 0
-            assert sum(values) == pytest.approx(whole, abs=1e-9)
-            assert len(values) == parts
+            assert sum(values) == pytest.approx(whole, abs=1e-6)
+            kinds = [part.split()[0] for part in parts["part"].to_pylist()]
+            assert kinds.count("taste") == tastes
+            assert set(kinds) <= {"baseline", "taste", "rated", "popularity"}
+            assert of == "rating" or values == sorted(values, reverse=True)
     with pytest.raises(ParameterError, match="of is 'rank': choose 'rating' or 'score'"):
         model.explain(0, 0, of="rank")
 
@@ -251,17 +346,6 @@ def test_a_new_person_is_predicted_by_the_mean_of_the_members(model: tm.Model) -
     ]
     expected = np.mean([one.predict(list(range(70)), **raw) for one in alone], axis=0)
     np.testing.assert_allclose(new.predict(list(range(70)), **raw), expected, rtol=1e-6)
-
-
-def test_a_new_person_is_recommended_by_the_folded_ranking(model: tm.Model) -> None:
-    assert model.ranking is not None
-    person = model.fold_in({0: 5, 1: 5, 2: 1})
-    few = person.model.ratings
-    assert few is not None
-    factors = fold_in.folded(model.ranking, few.by_user, "users")
-    unrated = np.arange(3, 40)
-    scores = factors.block(np.array([0], np.int32))[0, unrated]
-    assert person.recommend(5)["item"].to_pylist() == unrated[np.argsort(-scores)[:5]].tolist()
 
 
 def test_who_gave_one_rating_is_nearly_average(model: tm.Model) -> None:

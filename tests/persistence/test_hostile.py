@@ -31,6 +31,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tastemix as tm
+from tastemix.data import pages
 from tastemix.errors import (
     ColumnError,
     DataError,
@@ -40,7 +41,6 @@ from tastemix.errors import (
     RatingError,
     TastemixError,
 )
-from tastemix.persistence import parquet as plain_parquet
 from tastemix.persistence.format import About
 from tastemix.persistence.record import LATER
 
@@ -661,17 +661,17 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     **{
         f"{codec} bomb": (
             content("users", lambda _, codec=codec: zeros(10**7, compression=codec)),
-            r"it would take \d{2},\d{3},\d{3} bytes of memory, .* file has",
+            r"it would take \d{2},\d{3},\d{3} bytes of memory or more",
         )
         for codec in ("gzip", "zstd")
     },
     "many equal rows": (
         content("users", lambda _: constant(10**7)),
-        r"it would take 6\d,\d{3},\d{3} bytes of memory, .* file has \d{1,2},?\d{0,3}$",
+        r"it would take 6\d,\d{3},\d{3} bytes of memory or more",
     ),
     "rows that are not there": (
         content("users", lambda _: lying(constant(12345), 12345, 10**12, 0, -1)),
-        r"it would take 8,000,000,\d{3},\d{3} bytes of memory, .* file has \d{3}$",
+        r"it would take 8,000,000,\d{3},\d{3} bytes of memory or more",
     ),
     "list that is longer": (
         content("users", lambda _: one_long_list()),
@@ -688,7 +688,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
             use_dictionary=False,
             column_encoding={"id": "DELTA_BYTE_ARRAY"},
         ),
-        r"it would take \d{2,3},\d{3},\d{3} bytes of memory, .* file has",
+        r"it would take \d{2,3},\d{3},\d{3} bytes of memory or more",
     ),
     "row groups behind a count that begins again": (
         content("users", lambda _: hidden(constant(10**7))),
@@ -1099,7 +1099,7 @@ def test_no_memory_is_taken_for_what_is_not_there(folder: Path) -> None:
 def test_what_arrow_might_read_in_another_way_is_refused(data: bytes) -> None:
     """A field numbered the long way; a number of more than ten bytes."""
     with pytest.raises(LookupError):
-        plain_parquet._value(data, 0, plain_parquet._STRUCT)
+        pages.value(data, 0, pages.STRUCT)
 
 
 @pytest.mark.parametrize("shift", range(6))
@@ -1212,6 +1212,21 @@ BAD_RATINGS: dict[str, tuple[bytes, type[TastemixError], str]] = {
         DataError,
         "there are no ratings",
     ),
+    "row groups behind a count that begins again": (
+        hidden(ratings_table()),
+        DataError,
+        "cannot be read .*header is not valid",
+    ),
+    "a page for every row": (
+        parquet(
+            pa.table({name: np.zeros(33_400, np.int8) for name in ("user", "item", "rating")}),
+            data_page_size=1,
+            write_batch_size=1,
+            use_dictionary=False,
+        ),
+        DataError,
+        "too many pages for its size",
+    ),
     "no columns in parquet": (parquet(pa.table({})), ColumnError, "there is no column 'user'"),
     "column twice in parquet": (
         parquet(pa.table([[1], [1], [1], [1]], ["user", "user", "item", "rating"])),
@@ -1219,6 +1234,18 @@ BAD_RATINGS: dict[str, tuple[bytes, type[TastemixError], str]] = {
         "2 columns named 'user'",
     ),
 }
+
+
+def test_a_walk_over_pages_ends_where_chunks_are_more_than_the_file() -> None:
+    """However often row groups name the same one."""
+    file = io.BytesIO(content := overlapping())
+    about, _ = pages.value(pages.footer_of(file, len(content), len(content)), 0, pages.STRUCT)
+    claims = pages.Claims(file, len(content))
+    first, second, _ = (chunks[0] for _, chunks in pages.row_groups(about))
+    claims.add(first)
+    with pytest.raises(ValueError, match="its columns overlap"):
+        claims.add(second)
+    assert claims.pages == 2  # those of the first one
 
 
 @pytest.mark.parametrize("kind", BAD_RATINGS)

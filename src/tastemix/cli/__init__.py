@@ -7,6 +7,7 @@ import typer
 from tastemix.cli.compare import compare
 from tastemix.cli.console import OneSentence, say
 from tastemix.cli.demo import demo
+from tastemix.cli.doctor import doctor
 from tastemix.cli.reproduce import datasets, reproduce
 from tastemix.cli.train import train
 from tastemix.cli.use import evaluate, explain, recommend, tastes
@@ -17,7 +18,18 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-_COMMANDS = (demo, compare, train, recommend, explain, tastes, evaluate, reproduce, datasets)
+_COMMANDS = (
+    demo,
+    compare,
+    train,
+    recommend,
+    explain,
+    tastes,
+    evaluate,
+    reproduce,
+    datasets,
+    doctor,
+)
 for _command in _COMMANDS:
     app.command()(_command)
 

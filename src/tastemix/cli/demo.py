@@ -34,15 +34,15 @@ def demo(
     say(f"[bold]1. Ratings of dishes.[/] {ratings}")
     compared = (
         *(methods.Random(), methods.Baseline(), methods.PR(RANK), methods.PRD(RANK)),
-        *(methods.RNMF(RANK), methods.MIXD(RANK)),
+        *(methods.RNMF(RANK), methods.MIXD(RANK), methods.CNMF(RANK)),
     )
     results = judged(list(compared), ratings, FOLDS)
     say("\n[bold]2. Methods side by side[/], on ratings that were held out:")
     out.print(shown(results, FOLDS))
     say(LEGEND)
 
-    model = methods.RNMF(RANK).fit(ratings)
-    say(f"\n[bold]3. The tastes that RNMF({RANK}) finds[/], and the planted ones:")
+    model = methods.CNMF(RANK).fit(ratings)
+    say(f"\n[bold]3. The tastes that CNMF({RANK}) finds[/], and the planted ones:")
     out.print(_tastes(model, dishes.tastes()))
 
     user = ratings.users[0]
@@ -54,9 +54,10 @@ def demo(
     kinds = {dish: [name] for name, names in dishes.tastes().items() for dish in names}
     for row in model.explain(user, item, attributes=kinds).to_pylist():
         if row["value"] > 0.005:
-            part = f"{row['part']}, {row['name']}"
+            part = ", ".join(dict.fromkeys((row["part"], row["name"])))
             why.add_row(part, f"{row['value']:.2f}", ", ".join(row["because"]))
-    why.add_row("[bold]sum[/]", f"[bold]{best['score'][0].as_py():.2f}[/]", "")
+    predicted = model.predict(user, item, clip=False)
+    why.add_row("[bold]sum[/]", f"[bold]{predicted:.2f}[/]", "")
     out.print(why)
     if output is not None:
         model.save(output / "dishes.tastemix")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tastemix.data import reading_csv, reading_parquet
 from tastemix.data.columns import first_line
 from tastemix.data.ids import CONVERSION_ERRORS, Ids
 from tastemix.errors import DataError
@@ -39,8 +40,7 @@ class Attributes:
             rows, titles = zip(numbers, map(_words, given.values()), strict=True), {}
         else:
             table = _file(given) if isinstance(given, str | os.PathLike) else _table(given)
-            numbers = _numbers(table, ids)
-            named = {name: table[name].to_pylist() for name in table.column_names[1:]}
+            numbers, named = _numbers(table, ids), _lists(table)
             titles = {
                 number: str(title)
                 for number, title in zip(numbers, named.pop(TITLE, []), strict=False)
@@ -64,6 +64,17 @@ class Attributes:
         return self.titles.get(item) or str(self.ids[item])
 
 
+def _lists(table: pa.Table) -> dict[str, list[Any]]:
+    """All columns but the first, by name."""
+    try:
+        return {name: table[name].to_pylist() for name in table.column_names[1:]}
+    except (KeyError, *CONVERSION_ERRORS) as error:
+        raise DataError(
+            f"the attributes cannot be read ({first_line(error)}): "
+            "give every column a name of its own and make it text"
+        ) from None
+
+
 def _words(cell: Any) -> list[str]:
     if cell is None:
         return []
@@ -74,6 +85,8 @@ def _words(cell: Any) -> list[str]:
 
 def _numbers(table: pa.Table, ids: Ids) -> list[int]:
     """The numbers of the items in the first column."""
+    if not table.num_columns:
+        raise DataError("the attributes have no columns: put the items in the first one")
     column = table.column(0)
     with suppress(*CONVERSION_ERRORS):  # `find` says what the ids of the model look like.
         column = column.cast(ids.values.type)
@@ -82,7 +95,7 @@ def _numbers(table: pa.Table, ids: Ids) -> list[int]:
 
 def _table(given: Any) -> pa.Table:
     try:
-        return pa.table(given)
+        return _sound(pa.table(given))
     except CONVERSION_ERRORS as error:
         raise DataError(
             f"the attributes cannot be read as a table ({first_line(error)}): pass "
@@ -90,21 +103,29 @@ def _table(given: Any) -> pa.Table:
         ) from None
 
 
+def _sound(table: pa.Table) -> pa.Table:
+    """A table of another's, whose text is text and whose codes lie inside their dictionaries."""
+    table.validate(full=True)
+    return table
+
+
 def _file(path: str | os.PathLike[str]) -> pa.Table:
-    from pyarrow import csv, parquet
+    from pyarrow import csv
 
     file = Path(path)
     try:
         with file.open("rb") as stream:
-            if stream.read(4) == b"PAR1":
-                return parquet.read_table(file, memory_map=False)
-        with csv.open_csv(file) as reader:
+            head = stream.read(4096)
+        if head[:4] == b"PAR1":
+            return _sound(reading_parquet.load(file, None, None, ids=0))
+        opened = reading_csv.opener(file, head, None)
+        with csv.open_csv(opened()) as reader:
             first = reader.schema.names[0]
         # Ids as they are written: 007 may be text.
         return csv.read_csv(
-            file, convert_options=csv.ConvertOptions(column_types={first: "string"})
+            opened(), convert_options=csv.ConvertOptions(column_types={first: "string"})
         )
-    except (pa.ArrowException, UnicodeError, OSError) as error:
+    except (pa.ArrowException, MemoryError, UnicodeError, OSError) as error:
         raise DataError(
             f"{file} cannot be read ({first_line(error)}): "
             "give a parquet file, or a csv file in UTF-8 with a header row"

@@ -47,7 +47,7 @@ def validated(column: pa.ChunkedArray, what: str) -> pa.ChunkedArray:
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether Arrow holds text, or bytes that may be text, in this type."""
-    return kind in (pa.string(), pa.large_string(), pa.binary())
+    return kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
 def first_line(error: Exception) -> str:

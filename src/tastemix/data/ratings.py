@@ -239,10 +239,16 @@ def read(
     timestamp: str | None = None,
     scale: Scale | None = None,
     duplicates: Duplicates = "refuse",
+    max_memory: int | None = None,
 ) -> Ratings:
-    """Ratings from a csv or parquet file with these columns; otherwise as Ratings.from_table."""
+    """Ratings from a csv or parquet file with these columns; otherwise as Ratings.from_table.
+
+    max_memory: bytes that reading may take (default: half of the machine's memory, but no more
+    than a hundred times the file's size, or 64 MiB for a small file). A file that would take more
+    is refused.
+    """
     names = [user, item, rating, *([] if timestamp is None else [timestamp])]
-    return _from_columns(load(path, names), scale, duplicates)
+    return _from_columns(load(path, names, max_memory), scale, duplicates)
 
 
 def as_ratings(data: Any, **options: Any) -> Ratings:

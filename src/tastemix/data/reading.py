@@ -1,4 +1,4 @@
-"""Files and tables to columns, checked: Parquet and Arrow tables; CSV has its own file."""
+"""Files and tables to columns, checked; files are read by `reading_csv` and `reading_parquet`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tastemix.data import reading_csv
-from tastemix.data.columns import ERRORS, first_line, is_text, positions, validated
+from tastemix.data import reading_csv, reading_parquet
+from tastemix.data.columns import ERRORS, first_line, positions, validated
 from tastemix.data.ids import CONVERSION_ERRORS, as_arrow
 from tastemix.errors import ColumnError, DataError
 
 Values = NDArray[np.float32]
 Times = NDArray[np.int64]
 
-_MOST_ROWS_A_BYTE = 1000
 
-
-def load(path: str | os.PathLike[str], columns: Sequence[str]) -> list[pa.ChunkedArray]:
+def load(
+    path: str | os.PathLike[str], columns: Sequence[str], max_memory: int | None
+) -> list[pa.ChunkedArray]:
     """The named columns of a csv or parquet file: user, item, rating and perhaps timestamp."""
     try:
         file = Path(path)
@@ -38,9 +38,10 @@ def load(path: str | os.PathLike[str], columns: Sequence[str]) -> list[pa.Chunke
         with file.open("rb") as stream:
             head = stream.read(4096)
         if head[:4] in (b"PAR1", b"PARE"):
-            return _load_parquet(file, columns)
-        return reading_csv.load(file, head, columns)
-    except (pa.ArrowException, UnicodeError, OSError) as error:
+            table = reading_parquet.load(file, columns, max_memory)
+            return [table[name] for name in columns]
+        return reading_csv.load(file, head, columns, max_memory)
+    except (pa.ArrowException, MemoryError, UnicodeError, OSError) as error:
         raise DataError(
             f"{file} cannot be read ({first_line(error)}): "
             "give a parquet file, or a csv file in UTF-8 with a header row"
@@ -132,21 +133,3 @@ def _check_finite(numbers: NDArray[Any], column: pa.ChunkedArray, what: str) -> 
     if len(wrong):
         value = column[int(wrong[0])]
         raise ERRORS[what](f"the {what} in row {wrong[0]} is {value}: drop or fill such rows first")
-
-
-def _load_parquet(file: Path, columns: Sequence[str]) -> list[pa.ChunkedArray]:
-    import pyarrow.parquet as pq
-
-    # memory_map=False: a file that is replaced while it is read must not take the process down.
-    with pq.ParquetFile(file, memory_map=False) as parquet:
-        schema, about = parquet.schema_arrow, parquet.metadata
-        groups = (about.row_group(group).num_rows for group in range(about.num_row_groups))
-        rows = max(about.num_rows, sum(groups))
-        positions(columns, schema.names)
-    if rows > _MOST_ROWS_A_BYTE * file.stat().st_size:  # Arrow would take memory for all of them
-        raise DataError(f"{file} claims {rows:,} rows, more than a file of its size can hold")
-    # Text comes as numbers into a dictionary of its distinct values, which is how it is stored.
-    text = [name for name in columns[:2] if is_text(schema.field(name).type)]
-    with pq.ParquetFile(file, memory_map=False, read_dictionary=text) as parquet:
-        table = parquet.read(columns=list(columns))
-    return [table[name] for name in columns]

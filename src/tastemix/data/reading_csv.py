@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tastemix.data import memory
 from tastemix.data.columns import ERRORS, is_text, positions
 from tastemix.errors import DataError
 
@@ -21,24 +23,28 @@ _NUMERIC = (pa.int64(), pa.float64(), pa.null())
 _DECIMAL = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 
 
-def load(file: Path, head: bytes, columns: Sequence[str]) -> list[pa.ChunkedArray]:
+_LEAST_ROW = 6  # bytes: three of one digit, two commas and the end
+_BYTES_A_ROW = 32 + memory.BYTES_A_ROW  # besides its text
+
+
+def load(
+    file: Path, head: bytes, columns: Sequence[str], max_memory: int | None
+) -> list[pa.ChunkedArray]:
     """The named columns, typed by the first block; if that does not hold, read again as text."""
     from pyarrow import csv
 
-    compression = next((how for start, how in _COMPRESSED.items() if head.startswith(start)), None)
-    if compression is None and b"\0" in head:
-        raise DataError(f"{file} is neither csv nor parquet: convert it, or use Ratings.from_table")
+    stream = opener(file, head, max_memory)
 
     def read(kinds: dict[str, pa.DataType], broken: Any = None) -> pa.Table:
         # Only a single thread knows the number of a broken row.
         return csv.read_csv(
-            pa.input_stream(file, compression=compression),
+            stream(),
             csv.ReadOptions(block_size=_BLOCK, use_threads=broken is None),
             csv.ParseOptions(newlines_in_values=True, invalid_row_handler=broken),
             csv.ConvertOptions(include_columns=columns, column_types=kinds),
         )
 
-    guessed = _first_block(pa.input_stream(file, compression=compression), file)
+    guessed = _first_block(stream(), file)
     guess = [guessed.field(at).type for at in positions(columns, guessed.names)]
     kinds = [pa.string(), pa.string(), pa.float64(), *map(_time_kind, guess[3:])]
     try:
@@ -52,6 +58,42 @@ def load(file: Path, head: bytes, columns: Sequence[str]) -> list[pa.ChunkedArra
         _numbers(rating, pa.float64(), "rating"),
         *(_numbers(time, kinds[3], "timestamp") for time in times),
     ]
+
+
+def opener(file: Path, head: bytes, max_memory: int | None) -> Callable[[], Any]:
+    """What opens a file for Arrow, which refuses it once it takes too much memory."""
+    compression = next((how for start, how in _COMPRESSED.items() if head.startswith(start)), None)
+    if compression is None and b"\0" in head:
+        raise DataError(f"{file} is neither csv nor parquet: convert it, or use Ratings.from_table")
+    size = file.stat().st_size
+    allowed = memory.most(max_memory, size)
+    # Not counted: a file that would not take too much even if its rows were as short as can be.
+    counted = compression is not None or size * (1 + _BYTES_A_ROW // _LEAST_ROW) > allowed
+
+    def opened() -> Any:
+        whole = pa.input_stream(file, compression=compression)
+        return pa.PythonFile(_Counted(whole, file, allowed), "r") if counted else whole
+
+    return opened
+
+
+class _Counted(io.RawIOBase):
+    """A stream that is refused once its rows would take more memory than they may."""
+
+    def __init__(self, stream: Any, file: Path, allowed: int) -> None:
+        self._stream, self._file, self._allowed = stream, file, allowed
+        self._bytes = self._lines = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._stream.read(size)
+        self._bytes += len(data)
+        self._lines += max(data.count(b"\n"), data.count(b"\r"))
+        taken = self._bytes + self._lines * _BYTES_A_ROW
+        memory.refuse_more(taken, self._allowed, self._file)
+        return data
 
 
 def _read_as_text(file: Path, columns: Sequence[str], read: Callable[..., pa.Table]) -> pa.Table:

@@ -13,7 +13,18 @@ from tastemix.engine.sides import Held, Pair, Pulls
 from tastemix.engine.start import RandomStart
 from tastemix.errors import ParameterError
 
-ENGINES: dict[str, Callable[[], Engine]] = {"cpu": CpuEngine, "reference": ReferenceEngine}
+
+def _cuda() -> Engine:
+    from tastemix.engine import cuda
+
+    return cuda.engine()
+
+
+ENGINES: dict[str, Callable[[], Engine]] = {
+    "cpu": CpuEngine,
+    "cuda": _cuda,
+    "reference": ReferenceEngine,
+}
 
 
 def engine_of(engine: Engine | str | None) -> Engine:

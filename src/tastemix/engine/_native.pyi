@@ -3,6 +3,11 @@ from collections.abc import Sequence
 from numpy import float32, float64, int32, int64, uint8
 from numpy.typing import NDArray
 
+class Turn:
+    def __init__(self) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *raised: object) -> None: ...
+
 class Half:
     def __init__(
         self,
@@ -75,6 +80,47 @@ class Catalogue:
         n: int,
     ) -> NDArray[int32]: ...
 
+class Linked:
+    def __init__(
+        self, pointers: NDArray[int64], indices: NDArray[int32], weights: NDArray[float32], /
+    ) -> None: ...
+    def add(
+        self,
+        pointers: NDArray[int64],
+        items: NDArray[int32],
+        values: NDArray[float32],
+        scale: float,
+        scores: NDArray[float32],
+        /,
+    ) -> None: ...
+    def pairs(
+        self,
+        pointers: NDArray[int64],
+        items: NDArray[int32],
+        values: NDArray[float32],
+        user: NDArray[int32],
+        item: NDArray[int32],
+        /,
+    ) -> NDArray[float64]: ...
+
+def neighbours(
+    by_user: Half,
+    by_item: Half,
+    l2: float,
+    l2_per_rating: float,
+    l1: float,
+    candidates: int,
+    max_updates: int,
+    tolerance: float,
+    gram_floats: int,
+) -> tuple[NDArray[int64], NDArray[int32], NDArray[float32]]: ...
+def best_items(
+    scores: NDArray[float32],
+    pointers: NDArray[int64],
+    seen: NDArray[int32],
+    allowed: NDArray[uint8] | None,
+    n: int,
+) -> NDArray[int32]: ...
 def fold(
     fixed: Rows,
     pointers: NDArray[int64],

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -65,6 +68,23 @@ class CpuPlaced:
         """Nothing is held."""
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _alone(
+    method: Callable[Concatenate[CpuSession, P], T],
+) -> Callable[Concatenate[CpuSession, P], T]:
+    """Refuse a second user of the session, another thread's or a signal handler's."""
+
+    @wraps(method)
+    def served(session: CpuSession, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with session.turn:
+            return method(session, *args, **kwargs)
+
+    return served
+
+
 class CpuSession:
     """A session whose factors live in padded float32 rows."""
 
@@ -74,6 +94,7 @@ class CpuSession:
         ratings = placed.ratings
         if isinstance(start, RandomStart):
             held, start = start.held, start.pair(len(ratings.users), len(ratings.items))
+        self.turn = _native.Turn()
         self._placed, self._ratings, self._shift, self._held = placed, ratings, shift, held
         self._rank = start.users.shape[1]
         self._rows: dict[Side, _native.Rows] = {}
@@ -92,6 +113,7 @@ class CpuSession:
             for coordinate in held.of(side):
                 self._movers[side].hold(coordinate)
 
+    @_alone
     def half_step(
         self, side: Side, objective: Objective, tolerance: float, max_updates: int | None = None
     ) -> StepReport:
@@ -191,6 +213,7 @@ class CpuSession:
             self._totals[side, objective.centre] = known
         return known
 
+    @_alone
     def rmse(self, part: CpuPart) -> float:
         """See Session.rmse."""
         squared = self._row_errors("users", part.by_user, (-math.inf, math.inf))
@@ -203,6 +226,7 @@ class CpuSession:
         products = _native.pair_products(*self.factors(), rows, half.indices)
         return Errors(rows, half.indices, half.values.astype(np.float64), products + self._shift)
 
+    @_alone
     def spread(self, side: Side) -> Spread:
         """See Session.spread."""
         squared = self._row_errors(side, self._placed.halves[side], self._ratings.scale)
@@ -214,10 +238,12 @@ class CpuSession:
         moving, fixed = self._rows[side], self._rows[OTHER[side]]
         return _native.row_errors(half, moving, fixed, self._shift, *ends)
 
+    @_alone
     def keep(self) -> None:
         """See Session.keep."""
-        self._kept = self.factors(), self.pulls()
+        self._kept = self._pair(), self._pulled()
 
+    @_alone
     def restore(self) -> None:
         """See Session.restore."""
         if self._kept is not None:
@@ -226,12 +252,20 @@ class CpuSession:
                 self._rows[side].set(factors.of(side))
             self._choices, self._ridges, self._least, self._totals = {}, {}, {}, {}
 
+    @_alone
     def factors(self) -> Pair:
         """See Session.factors."""
+        return self._pair()
+
+    def _pair(self) -> Pair:
         return Pair(self._rows["users"].get(), self._rows["items"].get())
 
+    @_alone
     def pulls(self) -> Pulls | None:
         """See Session.pulls."""
+        return self._pulled()
+
+    def _pulled(self) -> Pulls | None:
         if not self._choices:
             return self._pulls
         return Pulls(*(self._pull(side) for side in SIDES))

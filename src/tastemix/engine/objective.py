@@ -33,8 +33,8 @@ class Objective:
 
     With `noise`, σ² of a rating, ρ is estimated, coordinate by coordinate: λ + Σ_{j∈Ω} v_j. λ is
     σ² over the variance of the side's rows around their centres, at least l2; v_j = σ² diag(Q⁻¹)
-    is how uncertain the entries of row j of the other side are (before its first half-step, their
-    squares count as their variance). Both follow the rows: each half-step has its own objective.
+    is how uncertain the entries of row j of the other side are (before its first half-step, half of
+    each is its standard deviation). Both follow the rows: each half-step has its own objective.
     """
 
     l1: float = 0.0

@@ -142,9 +142,9 @@ class Choices:
             p = inverse * r + _ratio(power, before) * p
 
     def spread(self, X: Array, V: Array) -> Array:
-        """The variance of rows with ratings around their centres; entries without one: squared."""
+        """The variance of rows with ratings around their centres; see Objective."""
         known = V.any(axis=1, keepdims=True)
-        squares = ((X - self.centres) ** 2 + np.where(known, V, X**2))[self.rated].sum(axis=0)
+        squares = ((X - self.centres) ** 2 + np.where(known, V, X**2 / 4))[self.rated].sum(axis=0)
         d = (self.share[:, None] * self.B**2).sum(axis=0)
         rows = float(self.rated.sum())
         left = rows - (d / (d + self.rho)).sum()

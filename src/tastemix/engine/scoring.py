@@ -1,5 +1,5 @@
-"""Products of factors on this machine, for whoever has factors and no session."""
+"""Scores on this machine, for whoever has factors or links and no session."""
 
-from tastemix.engine._native import Catalogue, pair_products, parts
+from tastemix.engine._native import Catalogue, Linked, best_items, pair_products, parts
 
-__all__ = ["Catalogue", "pair_products", "parts"]
+__all__ = ["Catalogue", "Linked", "best_items", "pair_products", "parts"]

@@ -69,6 +69,15 @@ class Pull(NamedTuple):
         parts: list[Any] = [x if x is None else np.ascontiguousarray(x[..., here]) for x in self]
         return Pull(*parts)
 
+    def scaled(self, by: Floats, other: Floats) -> Pull:
+        """That of rows whose coordinates are so many times as large, as are those of the others."""
+        return Pull(
+            self.mean * by,
+            (self.z * by).astype(np.float32),
+            None if self.least is None else self.least * other**2,
+            None if self.variances is None else (self.variances * other**2).astype(np.float32),
+        )
+
     @staticmethod
     def joined(pulls: Sequence[Pull]) -> Pull:
         """Those of several products, side by side."""

@@ -12,10 +12,10 @@ from tastemix.data.ratings import Side
 from tastemix.engine.sides import Held, Matrix, Pair
 
 
-def with_offsets(rows: Matrix, side: Side, level: float = 0.0) -> Matrix:
+def with_offsets(rows: Matrix, side: Side, offset: float = 0.0) -> Matrix:
     """Two more coordinates, a user's and an item's offset: each meets a held column of ones."""
     rank = rows.shape[1]
-    wide = np.full((len(rows), rank + 2), level, np.float32)
+    wide = np.full((len(rows), rank + 2), offset, np.float32)
     wide[:, :rank] = rows
     wide[:, held_offsets(rank).of(side)] = 1
     return wide
@@ -31,7 +31,7 @@ class RandomStart:
     """Users uniform on (0, size), items at `level`: items move first.
 
     With offsets there are two more coordinates, a user's and an item's offset: each starts at
-    `level` and meets a held column of ones.
+    `offset` and meets a held column of ones.
     """
 
     rank: int
@@ -39,6 +39,7 @@ class RandomStart:
     offsets: bool = False
     size: float = 1.0
     level: float = 0.0
+    offset: float = 0.0
 
     def __post_init__(self) -> None:
         checks.whole("rank", self.rank)
@@ -67,7 +68,7 @@ class RandomStart:
         return Pair(self.users(0, users), self.items(0, items))
 
     def _widened(self, rows: Matrix, side: Side) -> Matrix:
-        return with_offsets(rows, side, self.level) if self.offsets else rows
+        return with_offsets(rows, side, self.offset) if self.offsets else rows
 
 
 Start = RandomStart | Pair

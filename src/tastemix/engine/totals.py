@@ -30,9 +30,9 @@ class Totals:
 
     @staticmethod
     def of(rows: int, spans: Iterable[Span]) -> Totals:
-        """The sums of spans, one after another."""
+        """The sums of spans, one after another; those of the first become the totals."""
         first, *rest = spans
-        columns, squares, counted, gram = first[0].copy(), first[1], first[2], first[3].copy()
+        columns, squares, counted, gram = first
         for span in rest:
             columns += span[0]
             squares += span[1]
@@ -66,7 +66,8 @@ def gram_of(objective: Objective, fixed: Totals | None) -> Matrix:
     """wG."""
     if fixed is None or objective.unknown_weight == 0:
         return np.empty(0, np.float32)
-    gram: Matrix = fixed.gram.astype(np.float32) * np.float32(objective.unknown_weight)
+    gram: Matrix = fixed.gram.astype(np.float32)
+    gram *= np.float32(objective.unknown_weight)
     return gram
 
 

@@ -26,7 +26,8 @@ class ANMF(Averaged):
     shown as one set of tastes.
 
     `recommend` uses the mean of `ranking` further factorisations, with more tastes, which take an
-    unknown rating as weak evidence of dislike. With ranking=0 it uses the predictions.
+    unknown rating as weak evidence of dislike, and adds what the rated items say (`Neighbours`) and
+    the popularity of the item. With ranking=0 it uses the predictions.
 
     The penalties are those for a scale from 1 to 5, and are scaled with the length of the scale.
     """

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Self
+
+import numpy as np
 
 from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine.base import Engine, Placed, Session
 from tastemix.engine.objective import Objective
+from tastemix.engine.sides import OTHER, SIDES, Pulls
 from tastemix.errors import DataError
+from tastemix.methods.blend import blended
 from tastemix.methods.recipe import ANLS, placed_by, trained
+from tastemix.methods.validation import SEED, SHARE
 from tastemix.model import explain, uncertainty
 from tastemix.model.factors import Factors, Head
 from tastemix.model.model import NOTHING_TO_LEARN, Model
@@ -86,17 +92,29 @@ class Averaged:
         if len(ratings) == 0:
             raise DataError(NOTHING_TO_LEARN)
         watch = None if on_step is None else _Counter(on_step)
-        with placed_by(engine, ratings) as placed:
-            part = None if held_out is None else part_of(placed, ratings, held_out)
-            method = self.settled(Fits(placed, ratings, None))
+        with ExitStack() as stack:
+            placed = stack.enter_context(placed_by(engine, ratings))
+            stars, on_stars = in_stars(ratings), placed
+            if stars is not ratings:
+                on_stars = stack.enter_context(placed_by(engine, stars))
+            part = None
+            if held_out is not None:
+                part = part_of(on_stars, stars, in_stars(held_out, ratings.scale))
+            method = self.settled(Fits(on_stars, stars, None))
+            fits = Fits(on_stars, stars, watch)
+            scores, history = fits.mean(method.recipe_for(stars), self.members, part, patience)
+            scores = stretched(scores, ratings.scale)
             recipe = method.recipe_for(ratings)
             ordering = self.ranking_recipe(recipe.rank, ratings.scale)
             fits = Fits(placed, ratings, watch)
-            scores, history = fits.mean(recipe, self.members, part, patience)
             ranking = None
             if self.ranking:
                 found, _ = fits.mean(ordering, self.ranking)
-                ranking = Head(found, tuple(ordering.phases))
+                ranking = Head(
+                    found,
+                    tuple(ordering.phases),
+                    *blended(ratings, found, lambda: _trial(placed, ratings, ordering)),
+                )
             half = [replace(phase, steps=(phase.steps + 1) // 2) for phase in recipe.phases]
             trial = replace(recipe, phases=half)
             errors = uncertainty.estimate(
@@ -140,6 +158,15 @@ class Fits:
         return Factors.mean(members), history
 
 
+def _trial(placed: Placed, ratings: Ratings, recipe: ANLS) -> Factors:
+    """A fit of half the steps to what `Validation` leaves to learn from."""
+    half = [replace(phase, steps=(phase.steps + 1) // 2) for phase in recipe.phases]
+    seen, _ = placed.split(SEED, SHARE)
+    factors, _ = Fits(seen, ratings, None).one(replace(recipe, phases=half))
+    seen.close()
+    return factors
+
+
 class _Counter:
     """Numbers the steps of several fits consecutively."""
 
@@ -149,6 +176,43 @@ class _Counter:
     def __call__(self, step: Step, session: Session) -> bool | None:
         self.done += 1
         return self.on_step(replace(step, number=self.done), session)
+
+
+STARS = (1.0, 5.0)
+"""The scale that predictions are fitted on: with the same numbers, rounding is the same too."""
+
+
+def in_stars(ratings: Ratings, scale: Scale | None = None) -> Ratings:
+    """The ratings on a scale from 1 to 5; those on a scale of that length as they are."""
+    low, high = ratings.scale if scale is None else scale
+    unit = unit_of((low, high))
+    if unit == 1:
+        return ratings
+    half = ratings.by_user
+    values = ((half.values.astype(np.float64) - low) / unit + 1).astype(np.float32)
+    return replace(ratings, by_user=replace(half, values=values), scale=STARS)
+
+
+def stretched(factors: Factors, scale: Scale) -> Factors:
+    """Factors of ratings in stars, for ratings on this scale: the predictions are stretched.
+
+    An offset is as long as the ratings, and meets a one; the two weights of a taste are each as
+    long as the root of it. The ridges follow.
+    """
+    unit = unit_of(scale)
+    if unit == 1:
+        return factors
+    by = {}
+    for side in SIDES:
+        by[side] = np.full(factors.rank, math.sqrt(unit))
+        by[side][list(factors.held.of(side))] = 1
+        by[side][list(factors.held.of(OTHER[side]))] = unit
+    pulls = factors.pulls and Pulls(
+        *(factors.pulls.of(side).scaled(by[side], by[OTHER[side]]) for side in SIDES)
+    )
+    users, items = ((factors.side(side) * by[side]).astype(np.float32) for side in SIDES)
+    shift = scale[0] + (factors.shift - 1) * unit
+    return replace(factors, users=users, items=items, shift=shift, pulls=pulls)
 
 
 def rank_for(ratings: Ratings, most: int) -> int:

@@ -24,6 +24,8 @@ READABLE, MOST_RANK = 16, 30
 """The most tastes of one fit, and of each of several."""
 LEAST_RIDGE = 0.05
 """The least ridge that is estimated, for ratings of standard deviation 1."""
+OFFSET = 0.25
+"""The first offsets, likewise. An offset has the unit of the ratings, and a taste its root."""
 NOISES, PENALTIES = (0.45, 0.65, 0.9), (1.0, 3.0, 10.0)
 """What the search tries; the middle ones where it has too few ratings."""
 TRIED_RANK, TRIED_STEPS = 8, 10
@@ -53,7 +55,8 @@ class CNMF(Averaged):
     model.
 
     With members above 1 it is the mean of several fits: somewhat more accurate, and harder to
-    read. `recommend` uses `ranking` further factorisations, as in ANMF.
+    read. `recommend` adds up tastes of `ranking` further factorisations, rated items and
+    popularity, as in ANMF.
     """
 
     rank: int | None = None
@@ -62,7 +65,7 @@ class CNMF(Averaged):
     noise: float | None = None
     choice_penalty: float | None = None
     choice_shrinkage: float = 10.0
-    ranking: int = 2
+    ranking: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -92,6 +95,7 @@ class CNMF(Averaged):
             offsets=True,
             size=2 * level,
             level=level,
+            offset=OFFSET * spread,
             shift=shift,
         )
 

@@ -96,8 +96,8 @@ class Phased:
         held_out: ratings over the same ids. Stop when their RMSE has not improved for `patience`
             steps of the last phase, and keep the factors of the best step.
         on_step: called with each Step and the session; return True to stop.
-        engine: where the work is done: "cpu", "reference" or an engine object; by default the one
-            named by TASTEMIX_ENGINE, or "cpu".
+        engine: where the work is done: "cpu", "cuda", "reference" or an engine object; by default
+            the one named by TASTEMIX_ENGINE, or "cpu".
         """
         recipe = self.recipe(ratings.scale)
         first, held = _opening(recipe, ratings, start)
@@ -173,8 +173,8 @@ class ANLS(Phased):
     With `offsets`, a prediction is p_u + q_i + w_u·h_i, all nonnegative: two more coordinates, each
     fixed at one on the other side.
 
-    Users start uniform on (0, size), all else at `level`. Ratings are counted from `shift`, by
-    default from zero, or from the lowest possible rating where that is negative.
+    Users start uniform on (0, size), items at `level`, offsets at `offset`. Ratings are counted
+    from `shift`, by default from zero, or from the lowest possible one where that is negative.
     """
 
     rank: int
@@ -183,6 +183,7 @@ class ANLS(Phased):
     offsets: bool = False
     size: float = 1.0
     level: float = 0.0
+    offset: float = 0.0
     shift: float | None = None
 
     def __post_init__(self) -> None:
@@ -193,7 +194,7 @@ class ANLS(Phased):
     @property
     def start(self) -> RandomStart:
         """The initial factors."""
-        return RandomStart(self.rank, self.seed, self.offsets, self.size, self.level)
+        return RandomStart(self.rank, self.seed, self.offsets, self.size, self.level, self.offset)
 
     def counted_from(self, ratings: Ratings) -> float:
         """What ratings are counted from."""

@@ -14,6 +14,9 @@ from tastemix.engine.base import Engine
 from tastemix.errors import ParameterError
 from tastemix.model import distil, explain, fold_in
 from tastemix.model.factors import Head, Population
+from tastemix.model.links import stars_by_user
+from tastemix.model.ordering import Ordering
+from tastemix.model.usual import counted_from_usual
 
 if TYPE_CHECKING:
     from tastemix.model.model import Model
@@ -37,6 +40,8 @@ def updated(
     head, done = fold_in.updated(Head(model.factors, model.phases), *where)
     if ranking is not None:
         ranking, _ = fold_in.updated(ranking, *where)
+        if ranking.links is not None:
+            ranking = dataclasses.replace(ranking, links=ranking.links.over(items))
     placed.close()
     history = [
         dataclasses.replace(step, number=len(model.history) + at, phase=len(model.phases) - 1)
@@ -45,11 +50,12 @@ def updated(
     noise = model.noise
     if noise is not None:
         noise = noise.rows("users", users).rows("items", items)
+    populations = Population.of(both.users, both.by_user), Population.of(both.items, both.by_item)
     return dataclasses.replace(
         model,
-        scores=head.factors,
-        users=Population.of(both.users, both.by_user),
-        items=Population.of(both.items, both.by_item),
+        scores=counted_from_usual(head.factors, *populations),
+        users=populations[0],
+        items=populations[1],
         mean=float(both.by_user.values.mean(dtype=np.float64)),
         history=(*model.history, *history),
         ratings=both,
@@ -85,13 +91,29 @@ def compressed(model: Model, rank: int | None, engine: Engine | str | None = Non
 
 def folded(model: Model, given: Ratings, side: Side, engine: Engine | str | None = None) -> Model:
     """The model with the rows of `given` in place of this side's, the other side fixed."""
+    if isinstance(model.scores, Ordering):
+        return _with_ratings(model, model.scores, given, side)
     half, ranking = given.half(side), model.ranking
     scores = fold_in.folded(Head(model.factors, model.phases), half, side, engine)
     if ranking is not None:
         ranking = dataclasses.replace(ranking, factors=fold_in.folded(ranking, half, side, engine))
+        if side == "items":
+            ranking = dataclasses.replace(ranking, links=None)
     new = np.full(len(given.ids(side)), -1, np.int32)
     changed: dict[str, Any] = {side: Population.of(given.ids(side), half)}
     changed["noise"] = None if model.noise is None else model.noise.rows(side, new)
     return dataclasses.replace(
         model, scores=scores, ratings=given, history=(), ranking=ranking, origin=model, **changed
     )
+
+
+def _with_ratings(model: Model, scores: Ordering, given: Ratings, side: Side) -> Model:
+    """A model that scores by what users rated, with these ratings in place of theirs."""
+    if side == "items":
+        raise ParameterError(
+            f"a {model.method} model links items that were rated together, and cannot take a new "
+            "one: fit a new model"
+        )
+    users = Population.of(given.users, given.by_user)
+    scores = dataclasses.replace(scores, stars=stars_by_user(given))
+    return dataclasses.replace(model, scores=scores, users=users, ratings=given)

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tastemix.data.ids import Ids, Indices
@@ -18,6 +19,9 @@ from tastemix.model.tastes import Tastes
 EXAMPLES = 3
 """Rated items that are named for a taste in an explanation."""
 BASELINE = "baseline"
+POPULARITY = "popularity"
+RATED = "rated "
+"""Before the id of an item, in the name of its part."""
 COLUMNS = ("part", "user_weight", "item_weight", "value", "because", "name")
 
 
@@ -55,6 +59,46 @@ def parts(
         pa.array([BASELINE] * baseline + [names[taste] for taste in shown], pa.string()),
     ]
     return pa.Table.from_arrays(columns, names=COLUMNS)
+
+
+def scaled(table: pa.Table, weight: float) -> pa.Table:
+    """Parts that count this much: the user's weights and the values are multiplied."""
+    for name in ("user_weight", "value"):
+        wide = pc.multiply(table[name], weight)
+        table = table.set_column(table.column_names.index(name), name, wide)
+    return table
+
+
+def of_rated(found: Sequence[tuple[int, float, float]], ids: Ids) -> pa.Table:
+    """A part for each rated item, from its number, the user's weight and the item's."""
+    named = ids.take(np.array([number for number, _, _ in found], np.int32))
+    names = [str(value) for value in named.to_pylist()]
+    user, item = (np.array([part[at] for part in found], np.float64) for at in (1, 2))
+    columns = [
+        pa.array([RATED + name for name in names], pa.string()),
+        *map(pa.array, (user, item, user * item)),
+        pa.ListArray.from_arrays(pa.array(np.arange(len(found) + 1, dtype=np.int32)), named),
+        pa.array(names, pa.string()),
+    ]
+    return pa.Table.from_arrays(columns, names=COLUMNS)
+
+
+def popular(user: float, item: float, ids: Ids) -> pa.Table:
+    """The part that everyone's ratings of an item add."""
+    nobody = ids.take(np.empty(0, np.int32))
+    columns = [
+        pa.array([POPULARITY]),
+        *(pa.array([value]) for value in (user, item, user * item)),
+        pa.ListArray.from_arrays(pa.array([0, 0], pa.int32()), nobody),
+        pa.array([POPULARITY]),
+    ]
+    return pa.Table.from_arrays(columns, names=COLUMNS)
+
+
+def sorted_parts(table: pa.Table) -> pa.Table:
+    """The largest first; of equal ones the earlier."""
+    order = np.argsort(-table["value"].to_numpy(), kind="stable")
+    return table.take(pa.array(order)).combine_chunks()
 
 
 @cache

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tastemix.data.ids import Ids, Indices
-from tastemix.data.ratings import Half, Side
+from tastemix.data.ratings import Half, Scale, Side
 from tastemix.engine import scoring
 from tastemix.engine.base import Engine, Fixed, Session
 from tastemix.engine.sides import SIDES, Held, Matrix, Pair, Pull, Pulls
+from tastemix.model.links import Links, Weights, in_stars
 from tastemix.model.topn import Allowed
 from tastemix.training.phase import Phase
 
@@ -151,7 +152,9 @@ class Factors:
 
     @cached_property
     def averages(self) -> tuple[Floats, Floats]:
-        """The average row of the users and of the items."""
+        """The average row of the users and of the items: what they are pulled towards, if so."""
+        if self.pulls is not None:
+            return self.pulls.users.mean, self.pulls.items.mean
         return self.users.mean(axis=0, dtype=np.float64), self.items.mean(axis=0, dtype=np.float64)
 
     @cached_property
@@ -190,10 +193,12 @@ class Factors:
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """Factors and the phases that made them."""
+    """Factors and the phases that made them; where they order items, what else counts."""
 
     factors: Factors
     phases: tuple[Phase, ...]
+    links: Links | None = None
+    weights: Weights = Weights()
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +223,11 @@ class Population:
                 values = half.values[begin:end].astype(np.float64)
                 mean[rated] = np.add.reduceat(values, half.pointers[rated] - begin) / counts[rated]
         return Population(ids, mean, counts)
+
+    def stars(self, scale: Scale) -> NDArray[np.float32]:
+        """The sum of each one's ratings, in stars."""
+        mean = np.nan_to_num(in_stars(self.mean, scale))
+        return (mean * self.count).astype(np.float32)
 
     def mean_of(self, numbers: Indices) -> Floats:
         """The mean of each one's ratings; NaN where there are none, and for −1."""

@@ -18,10 +18,13 @@ from tastemix.engine.base import Engine
 from tastemix.errors import DataError, ParameterError
 from tastemix.model import changes, explain, fold_in, topn
 from tastemix.model.factors import Factors, Floats, Head, Population, Scores
+from tastemix.model.links import Weights, stars_by_user
+from tastemix.model.ordering import Ordering
 from tastemix.model.person import NewItem, Person
 from tastemix.model.similar import Directions
 from tastemix.model.tastes import Tastes
 from tastemix.model.uncertainty import Noise, placed_on
+from tastemix.model.usual import counted_from_usual
 from tastemix.training.loop import Step
 from tastemix.training.phase import Phase
 
@@ -70,10 +73,14 @@ class Model:
         """The model that a method (a dataclass) fitted to ratings."""
         if len(ratings) == 0:
             raise DataError(NOTHING_TO_LEARN)
+        users = Population.of(ratings.users, ratings.by_user)
+        items = Population.of(ratings.items, ratings.by_item)
+        if isinstance(scores, Factors):
+            scores = counted_from_usual(scores, users, items)
         return Model(
             scores=scores,
-            users=Population.of(ratings.users, ratings.by_user),
-            items=Population.of(ratings.items, ratings.by_item),
+            users=users,
+            items=items,
             scale=ratings.scale,
             mean=float(ratings.by_user.values.mean(dtype=np.float64)),
             method=type(method).__name__,
@@ -158,15 +165,27 @@ class Model:
         std = self._std(user, item)
         return (float(predicted[0]), float(std[0])) if one else (predicted, std)
 
-    @property
+    @cached_property
     def ordering(self) -> Scores:
-        """The scores that `recommend` uses."""
-        return self.scores if self.ranking is None else self.ranking.factors
+        """The scores that `recommend` uses; without the ratings, those of tastes and popularity."""
+        head = self.ranking
+        if head is None:
+            return self.scores
+        if head.weights == Weights():
+            return head.factors
+        stars = None if self.ratings is None else stars_by_user(self.ratings)
+        links = None if stars is None else head.links
+        return Ordering(head.factors, links, stars, self.items.stars(self.scale), head.weights)
 
     def predict_numbers(
         self, user: Indices, item: Indices, *, clip: bool = True, fallback: Fallback = "mean"
     ) -> Floats:
         """As `predict`, by dense numbers; −1 is an unknown id."""
+        if isinstance(self.scores, Ordering):
+            raise ParameterError(
+                f"a {self.method} model orders items and predicts no ratings: use recommend, or "
+                "another method"
+            )
         if fallback not in ("mean", None):
             raise ParameterError(f"fallback is {fallback!r}: choose 'mean' or None")
         if fallback == "mean" and self.unknown == "average":
@@ -196,10 +215,10 @@ class Model:
         allow, deny: recommend only these items, or none of them.
 
         The order is that of the score. The score is the prediction before clipping, or, for methods
-        with separate factors for recommendations (`ranking`), a number without a unit. `rating` is
-        the predicted rating. The two may differ in their order: a rating is predicted as if the
-        user had chosen to rate the item, and the score also counts how likely they are to choose
-        it. Items with equal scores are ordered by id.
+        with a score of its own for recommendations (`ranking`), a number without a unit. `rating`
+        is the predicted rating, null where a method predicts none. The two may differ in their
+        order: a rating is predicted as if the user had chosen to rate the item, and the score also
+        counts how likely they are to choose it. Items with equal scores are ordered by id.
         """
         if n < 1:
             raise ParameterError(f"n is {n}: it must be 1 or more")
@@ -209,8 +228,12 @@ class Model:
         best = self.ordering.best(asked, self._seen(asked, seen), allowed, most)
         there = best >= 0
         users, items = np.repeat(asked, there.sum(axis=1)), best[there]
-        scores, ratings = self.ordering.pairs(users, items), self.predict_numbers(users, items)
-        columns = [self.items.ids.take(items), pa.array(scores), pa.array(ratings)]
+        scores = pa.array(self.ordering.pairs(users, items))
+        if isinstance(self.scores, Ordering):
+            ratings = pa.nulls(len(items), pa.float64())
+        else:
+            ratings = pa.array(self.predict_numbers(users, items))
+        columns = [self.items.ids.take(items), scores, ratings]
         names = ["item", "score", "rating"]
         if many:
             columns, names = [self.users.ids.take(users), *columns], ["user", *names]
@@ -226,17 +249,26 @@ class Model:
         number, the name and the scale that `tastes` shows. The part `baseline` is the share that
         does not depend on a taste.
 
-        of: "rating", or "score" for the score of `recommend`.
+        of: "rating", or "score" for the score of `recommend`. Where rated items and popularity are
+            part of it, they are parts beside the tastes, none negative, the largest first: `rated
+            <id>`, whose user_weight goes with the rating, and `popularity`.
         attributes: of the items, to name the tastes by; see `tastes`.
         """
-        tastes = self.tastes_of(of)
+        check_of(of)
         u, i = self.users.ids.number(user), self.items.ids.number(item)
-        factors = self.ranking.factors if of == "score" and self.ranking else self.factors
         rated = (
             self.ratings.by_user.row(u)[0] if self.ratings is not None else np.empty(0, np.int32)
         )
-        names = tastes.names(attributes)
-        return explain.parts(factors, u, i, rated, self.items.ids, tastes, names)
+
+        def by_taste(factors: Factors) -> pa.Table:
+            tastes = self.tastes_of(of)
+            names = tastes.names(attributes)
+            return explain.parts(factors, u, i, rated, self.items.ids, tastes, names)
+
+        ordering, head = self.ordering, self.ranking
+        if isinstance(ordering, Ordering) and (of == "score" or ordering is self.scores):
+            return ordering.parts(u, i, self.items.ids, by_taste)
+        return by_taste(head.factors if of == "score" and head is not None else self.factors)
 
     def tastes(self, n: int = 8, *, of: Of = "rating", attributes: Any = None) -> pa.Table:
         """The n most typical items of each taste.
@@ -260,15 +292,14 @@ class Model:
 
     def tastes_of(self, of: Of) -> Tastes:
         """The tastes behind the ratings or behind the scores of `recommend`."""
-        if of not in ("rating", "score"):
-            raise ParameterError(f"of is {of!r}: choose 'rating' or 'score'")
-        return self.shown_tastes[of]
+        check_of(of)
+        return self._tastes[of]
 
     @cached_property
-    def shown_tastes(self) -> Mapping[Of, Tastes]:
+    def _tastes(self) -> Mapping[Of, Tastes]:
         """The tastes by what they are of."""
         if self.origin is not None:
-            return self.origin.shown_tastes
+            return self.origin._tastes
         rating = Tastes(self.factors, self.items, self.ratings)
         if self.ranking is None:
             return {"rating": rating, "score": rating}
@@ -346,7 +377,8 @@ class Model:
         """Write the model as a folder of Parquet and JSON files; an existing model is replaced.
 
         ratings: whether to save the training ratings. Without them the folder is smaller, but
-            `recommend` needs `seen`, and the loaded model cannot be updated.
+            `recommend` needs `seen`, rated items do not count in its score, and the loaded model
+            cannot be updated.
         """
         from tastemix import persistence
 
@@ -393,6 +425,12 @@ class Model:
                 )
             return topn.chosen(self.ratings.by_user, asked)
         return topn.left_out(self.users.ids, self.items.ids, asked, seen)
+
+
+def check_of(of: Any) -> None:
+    """Raise an error if nothing is known by this name."""
+    if of not in ("rating", "score"):
+        raise ParameterError(f"of is {of!r}: choose 'rating' or 'score'")
 
 
 def _array(number: int) -> Indices:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tastemix.data.attributes import Attributes
 from tastemix.data.ids import Indices
 from tastemix.data.ratings import Ratings
+from tastemix.engine.sides import Matrix
 from tastemix.errors import ParameterError
 from tastemix.model.factors import AT_ONCE, Factors, Floats, Population
 
@@ -47,8 +48,8 @@ class Tastes:
     @cached_property
     def _means(self) -> Floats:
         """By coordinate: the mean weight of the users."""
-        means: Floats = np.abs(self.factors.users).mean(axis=0, dtype=np.float64)
-        return means
+        users = self.factors.users
+        return _sizes(users, np.full(len(users), 1 / max(len(users), 1)))
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:
@@ -78,7 +79,7 @@ class Tastes:
 
     def _adds(self, coordinates: NDArray[np.int64]) -> Floats:
         share = self.items.count / max(int(self.items.count.sum()), 1)
-        weight: Floats = share @ np.abs(self.factors.items) * self._means
+        weight = _sizes(self.factors.items, share) * self._means
         adds: Floats = weight[coordinates].mean(axis=1)
         return adds
 
@@ -197,6 +198,15 @@ class Tastes:
                     gain[word] = share * log(share / usual)
             found.append(sorted(gain, key=lambda word: (-gain[word], word))[:NAMED_BY])
         return found
+
+
+def _sizes(rows: Matrix, share: Floats) -> Floats:
+    """By coordinate: the absolute entries of rows, in these shares, some rows at a time."""
+    total = np.zeros(rows.shape[1])
+    at_once = max(1, AT_ONCE // rows.shape[1])
+    for at in range(0, len(rows), at_once):
+        total += share[at : at + at_once] @ np.abs(rows[at : at + at_once])
+    return total
 
 
 def trust(counts: NDArray[np.int64]) -> Floats:

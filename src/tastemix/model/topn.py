@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tastemix.data.ids import Ids, Indices
 from tastemix.data.ratings import Half
+from tastemix.engine import scoring
 from tastemix.errors import ParameterError
 
 AT_ONCE = 4_000_000
@@ -34,31 +35,20 @@ def best_items(
     rows = max(1, AT_ONCE // max(1, items))
     for first in range(0, len(user), rows):
         some = user[first : first + rows]
-        scores = np.array(block(some), np.float32)
+        scores = np.ascontiguousarray(block(some), np.float32)
         here = seen.pointers[first : first + len(some) + 1]
-        row = np.repeat(np.arange(len(some)), np.diff(here))
-        scores[row, seen.indices[here[0] : here[-1]]] = -np.inf
-        if allowed is not None:
-            scores[:, allowed == 0] = -np.inf
-        best[first : first + rows, : min(n, items)] = _top(scores, min(n, items))
+        best[first : first + rows] = scoring.best_items(scores, here, seen.indices, allowed, n)
     return best
 
 
-def _top(scores: NDArray[np.float32], n: int) -> NDArray[Any]:
-    """Columns of the n largest entries of every row, the largest first, ties to the left."""
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :n]
-    found = np.take_along_axis(scores, order, axis=1)
-    return np.where(np.isneginf(found), -1, order)
-
-
 def chosen(half: Half, rows: Indices) -> Half:
-    """These rows of a half, without their values; rows that follow one another are not copied."""
+    """These rows of a half; rows that follow one another are not copied."""
     if len(rows) and (len(rows) == 1 or (np.diff(rows) == 1).all()):
-        return Half(half.pointers[rows[0] : rows[-1] + 2], half.indices, _NO_VALUES)
+        return Half(half.pointers[rows[0] : rows[-1] + 2], half.indices, half.values)
     begin, end = half.pointers[rows], half.pointers[rows + 1]
     pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(end - begin)])
-    parts = [half.indices[first:last] for first, last in zip(begin, end, strict=True)]
-    return Half(pointers, np.concatenate([np.empty(0, np.int32), *parts]), _NO_VALUES)
+    there = np.repeat(begin - pointers[:-1], end - begin) + np.arange(pointers[-1])
+    return Half(pointers, half.indices[there], half.values[there])
 
 
 def left_out(users: Ids, items: Ids, asked: Indices, seen: Any) -> Half:

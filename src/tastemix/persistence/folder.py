@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tastemix.data import memory
 from tastemix.errors import ModelFileError
 from tastemix.persistence.parquet import from_parquet, reason, to_parquet
 
@@ -93,18 +94,21 @@ def write(
 
 
 def read(
-    folder: str | os.PathLike[str], names: Collection[str]
-) -> tuple[dict[str, pa.Table], dict[str, Any]]:
-    """Those of the named tables that are there, and what is known about them."""
+    folder: str | os.PathLike[str], names: Collection[str], max_memory: int | None = None
+) -> tuple[dict[str, pa.Table], dict[str, Any], int]:
+    """Those of the named tables that are there, what is known about them, and their size on disk.
+
+    max_memory: bytes that they may take together; None: each of them by its size.
+    """
     home = _path(folder)
     index, misses = _read_index(home), 0
     while True:
         try:
-            tables = {
-                name: _read_table(home, name, entry)
-                for name, entry in index["tables"].items()
-                if name in names
-            }
+            tables, size, left = {}, 0, max_memory
+            for name in [name for name in index["tables"] if name in names]:
+                tables[name], stored = _read_table(home, name, index["tables"][name], left)
+                size += stored
+                left = left and max(left - tables[name].get_total_buffer_size(), 1)
         except FileNotFoundError as error:
             newer = _read_index(home)
             misses = misses + 1 if newer == index else 0
@@ -114,7 +118,7 @@ def read(
                 ) from None
             index = newer  # A save came between, and took the older tables away.
         else:
-            return tables, index
+            return tables, index, size
 
 
 def _path(folder: Any) -> Path:
@@ -204,8 +208,8 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"it contains a {type(value).__name__}")
 
 
-def _read_table(home: Path, name: str, entry: Any) -> pa.Table:
-    """A table that the index names, every byte checked against its sum."""
+def _read_table(home: Path, name: str, entry: Any, max_memory: int | None) -> tuple[pa.Table, int]:
+    """A table that the index names, every byte checked against its sum, and its size on disk."""
     entry = entry if isinstance(entry, dict) else {}
     file, digest = entry.get("file"), str(entry.get("sha256"))
     if not _SUM.fullmatch(digest) or file != _file_name(name, digest):
@@ -217,7 +221,8 @@ def _read_table(home: Path, name: str, entry: Any) -> pa.Table:
         with _open(path) as content:
             if hashlib.file_digest(content, "sha256").hexdigest() != digest:
                 raise ModelFileError(f"{path} is damaged: its SHA-256 is not the one in {INDEX}")
-            return from_parquet(content)
+            size = content.seek(0, os.SEEK_END)
+            return from_parquet(content, memory.most(max_memory, size)), size
     except (FileNotFoundError, ModelFileError):
         raise
     except _TABLE_ERRORS as error:

@@ -11,13 +11,18 @@ from typing import Any, Literal, TypeGuard, get_args
 import numpy as np
 import pyarrow as pa
 
+from tastemix import checks
+from tastemix.data import memory
+from tastemix.data.halves import ascending, compressed
 from tastemix.data.ids import Ids
 from tastemix.data.ratings import Ratings, Scale, Side
 from tastemix.engine.sides import MOST_ENTRY, OTHER, Held, Matrix, Pull, Pulls, bounded
 from tastemix.errors import ModelFileError, ParameterError, TastemixError
-from tastemix.model.factors import Factors, Head, Population
+from tastemix.model.factors import Factors, Head, Population, Scores
 from tastemix.model.fold_in import takes_average
+from tastemix.model.links import Links, Weights, stars_by_user
 from tastemix.model.model import Model, Unknown
+from tastemix.model.ordering import Ordering, by_links
 from tastemix.model.uncertainty import COEFFICIENTS, Noise
 from tastemix.persistence import folder
 from tastemix.persistence.record import record
@@ -25,6 +30,9 @@ from tastemix.training.loop import Step
 from tastemix.training.phase import Phase
 
 What = Literal["user", "item"]
+LINKED = ("item", "because")
+"""The columns of a link: the item that is scored, and the rated one that speaks for it."""
+NO_FACTORS = Factors(np.zeros((0, 1), np.float32), np.zeros((0, 1), np.float32))
 
 MOST_STEPS = 1_000_000
 """Of a phase."""
@@ -33,6 +41,8 @@ MOST_DYNAMIC_STEPS = 10_000
 MOST_NESTED = 32
 """Levels of lists and objects in the parameters."""
 MOST_RANK = 2**16
+BYTES_A_PAIR = 12
+"""What folding in takes for every pair of tastes: a sum of products, and Q."""
 _LONGEST_REASON = 300  # An id that is at fault may have any length.
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -45,6 +55,7 @@ class AboutRanking:
     shift: float
     held: Held
     members: int
+    weights: Weights = Weights()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +85,8 @@ class About:
     """The mean that users, and items, are pulled towards; what each suggests is in its table."""
     ridges: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     """How strongly, at least; what each one's uncertainty adds is in its table."""
+    scores: Literal["factors", "links"] = "factors"
+    """What the model's own scores are made of: vectors, or what users rated and the links."""
 
 
 def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) -> None:
@@ -82,7 +95,8 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
         raise ParameterError(
             "this model was loaded without its ratings: save it with ratings=False"
         )
-    factors = model.factors
+    linked = isinstance(model.scores, Ordering)
+    factors = NO_FACTORS if linked else model.factors
     try:
         _check(model)
     except ModelFileError as error:
@@ -91,6 +105,8 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
     tables = {f"{what}s": _population_table(model, what) for what in get_args(What)}
     if kept is not None:
         tables["ratings"] = _with_plain_ids(kept.to_table(), "user", "item")
+    if (links := _links_of(model)) is not None:
+        tables["links"] = _with_plain_ids(_links_table(links, model.items.ids), *LINKED)
     kinds: dict[What, pa.DataType] = {
         "user": model.users.ids.values.type,
         "item": model.items.ids.values.type,
@@ -113,22 +129,36 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
         unknown=model.unknown,
         pulls=None if factors.pulls is None else _lines(p.mean for p in factors.pulls),
         ridges=_lines(p.least for p in factors.pulls) if _estimated(factors.pulls) else None,
+        scores="links" if linked else "factors",
     )
     index = {**dataclasses.asdict(about), "held": about.held._asdict()}
     if about.ranking is not None:
         index["ranking"]["held"] = about.ranking.held._asdict()
+        index["ranking"]["weights"] = about.ranking.weights._asdict()
     folder.write(path, tables, index)
 
 
-def load(path: str | os.PathLike[str]) -> Model:
-    """Load a model that was saved to a folder; all of its files are checked."""
-    tables, index = folder.read(path, ("users", "items", "ratings"))
+def load(path: str | os.PathLike[str], max_memory: int | None = None) -> Model:
+    """Load a model that was saved to a folder; all of its files are checked.
+
+    max_memory: bytes that its tables may take, and folding in too (default: half of the machine's
+    memory, but no more than a hundred times a file's size, or 64 MiB for a small one). A model
+    that would take more is refused.
+    """
+    if max_memory is not None:
+        checks.whole("max_memory", max_memory)
+    tables, index, size = folder.read(path, ("users", "items", "ratings", "links"), max_memory)
     fields = {field.name for field in dataclasses.fields(About)}
     try:
         told = {name: index[name] for name in index if name in fields}
         about = record(About, told)
         model = _model(tables, about)
         _check(model)
+        for part in (model.scores, model.ranking and model.ranking.factors):
+            if not isinstance(part, Factors):
+                continue
+            need = BYTES_A_PAIR * (part.rank // part.members) ** 2
+            memory.refuse_more(need, memory.most(max_memory, size), "folding in")
         saved = about.fingerprint
         if model.ratings is not None and saved not in (None, model.ratings.fingerprint):
             raise ModelFileError("its ratings, ids or scale are not those that it was saved with")
@@ -140,7 +170,7 @@ def load(path: str | os.PathLike[str]) -> Model:
 
 def _about_ranking(head: Head) -> AboutRanking:
     f = head.factors
-    return AboutRanking(head.phases, f.shift, f.held, f.members)
+    return AboutRanking(head.phases, f.shift, f.held, f.members, head.weights)
 
 
 def _lines(both: Iterable[Any]) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -168,21 +198,29 @@ def _pulls(tables: Mapping[str, pa.Table], about: About) -> Pulls | None:
 
 def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
     users, items = (_read_population(tables, what, about) for what in get_args(What))
-    vectors = [_vectors(tables, what, "vector") for what in get_args(What)]
+    ratings = _read_ratings(tables, users.ids, items.ids, about)
     ranking, noise = None, None
+    scores: Scores
+    if about.scores == "links":
+        stars = None if ratings is None else stars_by_user(ratings)
+        scores = by_links(_read_links(tables, items.ids, about), stars)
+    else:
+        vectors = [_vectors(tables, what, "vector") for what in get_args(What)]
+        scores = Factors(
+            *(vectors[0], vectors[1], about.shift, about.held, about.members),
+            pulls=_pulls(tables, about),
+        )
     if (of := about.ranking) is not None:
         order = [_vectors(tables, what, "ranking") for what in get_args(What)]
         factors = Factors(order[0], order[1], of.shift, of.held, of.members)
-        ranking = Head(factors, of.phases)
+        links = _read_links(tables, items.ids, about) if of.weights.rated else None
+        ranking = Head(factors, of.phases, links, of.weights)
     if about.noise is not None:
         shares = (_column(tables[f"{what}s"], "noise", pa.float64()) for what in get_args(What))
         noise = Noise(about.noise, *(share.to_numpy() for share in shares))
     by_phases: Unknown = "average" if takes_average(about.phases) else "mean"
     return Model(
-        scores=Factors(
-            *(vectors[0], vectors[1], about.shift, about.held, about.members),
-            pulls=_pulls(tables, about),
-        ),
+        scores=scores,
         users=users,
         items=items,
         scale=about.scale,
@@ -191,7 +229,7 @@ def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
         parameters=about.parameters,
         phases=about.phases,
         history=about.history,
-        ratings=_read_ratings(tables, users.ids, items.ids, about),
+        ratings=ratings,
         ranking=ranking,
         noise=noise,
         unknown=about.unknown or by_phases,
@@ -209,7 +247,9 @@ def _check(model: Model) -> None:
         raise ModelFileError(f"its scale is {model.scale}: the lower end must come first")
     if model.ranking is not None and not model.ranking.phases:
         raise ModelFileError("its ranking has no phases")
-    heads = [Head(model.factors, model.phases), *([model.ranking] if model.ranking else [])]
+    heads = [model.ranking] if model.ranking else []
+    if not isinstance(model.scores, Ordering):
+        heads = [Head(model.factors, model.phases), *heads]
     shifts = [head.factors.shift for head in heads]
     if max(map(abs, (low, high, model.mean, *shifts))) > _LARGEST:
         raise ModelFileError("its scale, its mean or its shift exceeds the range of 32-bit floats")
@@ -220,6 +260,10 @@ def _check(model: Model) -> None:
                 raise ModelFileError(f"a phase has {phase.steps:,} steps, more than {most:,}")
         _check_factors(head.factors)
         _check_pulls(head.factors)
+        if not all(0 <= weight <= _LARGEST for weight in head.weights):
+            raise ModelFileError("one weight of its ranking is negative or too large")
+    if (links := _links_of(model)) is not None:
+        _check_links(links)
     if model.noise is not None:
         _check_noise(model.noise)
     for population in (model.users, model.items):
@@ -286,6 +330,15 @@ def _check_pulls(factors: Factors) -> None:
                 raise ModelFileError("a ridge of its rows is negative, too large or not a number")
 
 
+def _check_links(links: Links) -> None:
+    half = links.by_target
+    item, other = half.rows, half.indices
+    if (item == other).any():
+        raise ModelFileError("one item speaks for itself")
+    if not (np.isfinite(half.values).all() and (half.values > 0).all() and bounded(half.values)):
+        raise ModelFileError("one weight between items is not positive, or too large")
+
+
 def _check_noise(noise: Noise) -> None:
     if len(noise.coefficients) != COEFFICIENTS:
         raise ModelFileError(
@@ -312,10 +365,11 @@ def _population_table(model: Model, what: What) -> pa.Table:
         "id": population.ids.values,
         "mean": pa.array(population.mean, from_pandas=True),
         "count": population.count,
-        "vector": _lists(model.factors.side(side)),
     }
-    if model.factors.pulls is not None:
-        pull = model.factors.pulls.of(OTHER[side])
+    if isinstance(model.scores, Factors):
+        columns["vector"] = _lists(model.scores.side(side))
+    if isinstance(model.scores, Factors) and model.scores.pulls is not None:
+        pull = model.scores.pulls.of(OTHER[side])
         columns["suggests"] = _lists(pull.z)
         if _estimated(model.factors.pulls) and pull.variances is not None:
             columns["variance"] = _lists(pull.variances)
@@ -324,6 +378,32 @@ def _population_table(model: Model, what: What) -> pa.Table:
     if model.noise is not None:
         columns["noise"] = model.noise.side(side)
     return _with_plain_ids(pa.table(columns), "id")
+
+
+def _links_of(model: Model) -> Links | None:
+    """The links of the scores, or of what `recommend` orders by."""
+    if isinstance(model.scores, Ordering):
+        return model.scores.links
+    return None if model.ranking is None else model.ranking.links
+
+
+def _links_table(links: Links, ids: Ids) -> pa.Table:
+    half = links.by_target
+    columns = [ids.take(half.rows), ids.take(half.indices), pa.array(half.values)]
+    return pa.Table.from_arrays(columns, names=[*LINKED, "weight"])
+
+
+def _read_links(tables: Mapping[str, pa.Table], ids: Ids, about: About) -> Links:
+    if "links" not in tables:
+        raise ModelFileError("it has no table of links")
+    uuid = "item" in about.uuids
+    item, other = (ids.find(_ids_column(tables["links"], name, uuid=uuid)) for name in LINKED)
+    weight = _column(tables["links"], "weight", pa.float32())
+    if weight.null_count or (item < 0).any() or (other < 0).any():
+        raise ModelFileError("one link has no weight, or an item that is not known")
+    if not ascending(item, other):
+        raise ModelFileError("its links are not in the order of items, each pair once")
+    return Links(compressed(item, other, weight.to_numpy(), len(ids)))
 
 
 def _lists(rows: Matrix) -> pa.FixedSizeListArray:

@@ -5,21 +5,26 @@ from __future__ import annotations
 import reprlib
 import sys
 from collections.abc import Mapping
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tastemix.errors import ModelFileError
 
 LATER = frozenset(
-    {"About.unknown", "About.pulls", "About.ridges"}
+    {"About.unknown", "About.pulls", "About.ridges", "About.scores"}
     | {"Objective.choice_penalty", "Objective.choice_shrinkage", "Objective.noise"}
+    | {"AboutRanking.weights"}
 )
 """Fields that version 2 of the format did not have; without them, they have their defaults."""
 
 
+_hints = cache(get_type_hints)
+
+
 def record(kind: Any, value: Mapping[str, Any], inside: str = "") -> Any:
     """An object of JSON as a type of ours, whose fields it must have, each as its hint says."""
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     for name in hints:
         if name not in value and f"{kind.__name__}.{name}" not in LATER:
             raise ModelFileError(f"it lacks {inside + name!r}")

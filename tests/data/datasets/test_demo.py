@@ -72,7 +72,6 @@ def test_what_is_liked_is_rated_a_little_more(seed):
 METHODS = {
     "RNMF": tm.RNMF(6).fit,
     "MIXD": tm.MIXD(6).fit,
-    "CNMF": tm.CNMF(6, ranking=0).fit,
     "default": tm.fit,
 }
 

@@ -37,13 +37,11 @@ auto top(Catalogue& catalogue, Matrix users, Line<int32_t> user, Line<int64_t> p
     check_numbers(seen.data() + at[0], seen.data() + at[count], items);
     auto* best = new int32_t[std::max<std::size_t>(count * std::size_t(n), 1)];
     nb::capsule owner(best, [](void* p) noexcept { delete[] static_cast<int32_t*>(p); });
-    {
-        nb::gil_scoped_release release;
-        catalogue.top({users.data(), user.data(), int64_t(count), at, seen.data(),
-                       allowed ? allowed->data() : nullptr},
-                      n, best, interrupted);
-    }
-    if (PyErr_Occurred()) throw nb::python_error();
+    released([&] {
+        return catalogue.top({users.data(), user.data(), int64_t(count), at, seen.data(),
+                              allowed ? allowed->data() : nullptr},
+                             n, best, interrupted);
+    });
     return nb::ndarray<nb::numpy, int32_t, nb::ndim<2>>(best, {count, std::size_t(n)}, owner);
 }
 

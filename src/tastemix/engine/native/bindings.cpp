@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "bind_catalogue.hpp"
+#include "bind_neighbours.hpp"
 #include "choices.hpp"
 #include "isa.hpp"
 #include "mover.hpp"
@@ -21,31 +22,6 @@ using namespace nb::literals;
 namespace tastemix {
 namespace {
 
-void check_ids(const Line<int32_t>& ids, std::size_t count) {
-    for (std::size_t i = 0; i < ids.size(); i++)
-        if (ids.data()[i] < 0 || std::size_t(ids.data()[i]) >= count) throw std::out_of_range("row number");
-}
-
-struct BoundHalf {           // keeps the arrays alive; checked once, used by many sessions
-    Line<int64_t> pointers;
-    Line<int32_t> indices;
-    Line<float> values;
-    Half half;
-
-    BoundHalf(Line<int64_t> pointers_, Line<int32_t> indices_, Line<float> values_, int64_t columns)
-        : pointers(pointers_), indices(indices_), values(values_) {
-        const std::size_t rows = pointers.size() - 1;
-        if (pointers.size() < 2 || pointers.data()[0] != 0 || indices.size() != values.size() ||
-            std::size_t(pointers.data()[rows]) != indices.size())
-            throw std::invalid_argument("sparse half");
-        for (std::size_t r = 0; r < rows; r++)
-            if (pointers.data()[r] > pointers.data()[r + 1]) throw std::invalid_argument("sparse half");
-        check_ids(indices, std::size_t(columns));
-        half = {pointers.data(), indices.data(), values.data(), int64_t(rows), columns,
-                Half::chunked(pointers.data(), int64_t(rows))};
-    }
-};
-
 nb::ndarray<nb::numpy, float, nb::ndim<2>> matrix(const Rows& rows) {
     const auto count = std::size_t(rows.count), rank = std::size_t(rows.rank);
     Fresh<float> out(count * rank);
@@ -53,26 +29,10 @@ nb::ndarray<nb::numpy, float, nb::ndim<2>> matrix(const Rows& rows) {
     return {out.data, {count, rank}, out.owner};
 }
 
-template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> line(const std::vector<T>& values) {
-    Fresh<T> out(values.size());
-    std::copy(values.begin(), values.end(), out.data);
-    return {out.data, {values.size()}, out.owner};
-}
-
 void fill(Rows& rows, const Matrix& values) {
     if (int64_t(values.shape(0)) != rows.count || int(values.shape(1)) != rows.rank)
         throw std::invalid_argument("factor of another shape");
     rows.set(values.data());
-}
-
-// Runs without the GIL; raises what a signal handler raised.
-template <class F> auto released(F&& f) {
-    auto result = [&] {
-        nb::gil_scoped_release release;
-        return f();
-    }();
-    if (PyErr_Occurred()) throw nb::python_error();
-    return result;
 }
 
 void make_rows(Rows* at, Matrix values) {
@@ -90,11 +50,12 @@ void check_alike(const Rows& one, const Rows& other) {
 nb::list bound_sums(const Rows& rows, const BoundHalf* half, const Rows* centres, bool gram) {
     if (half && half->half.rows != rows.count) throw std::invalid_argument("rows");
     if (centres && (centres->count != rows.count || centres->rank != rows.rank)) throw std::invalid_argument("centres");
-    const std::vector<Sums> spans =
+    std::vector<Sums> spans =
         released([&] { return sums_of(rows, half ? &half->half : nullptr, centres, gram, interrupted); });
     nb::list out;
-    for (const Sums& span : spans)
-        out.append(nb::make_tuple(line(span.columns), span.squares, span.counted, line(span.gram)));
+    for (Sums& span : spans)
+        out.append(
+            nb::make_tuple(line(std::move(span.columns)), span.squares, span.counted, line(std::move(span.gram))));
     return out;
 }
 
@@ -237,13 +198,11 @@ auto bound_pair_products(Matrix users, Matrix items, Line<int32_t> user, Line<in
     check_ids(user, users.shape(0));
     check_ids(item, items.shape(0));
     Fresh<double> out(user.size());
-    {
-        nb::gil_scoped_release release;
-        pair_products({users.data(), items.data(), user.data(), item.data(), int64_t(user.size()),
-                       int(users.shape(1)), out.data},
-                      interrupted);
-    }
-    if (PyErr_Occurred()) throw nb::python_error();
+    released([&] {
+        return pair_products({users.data(), items.data(), user.data(), item.data(), int64_t(user.size()),
+                              int(users.shape(1)), out.data},
+                             interrupted);
+    });
     return nb::ndarray<nb::numpy, double, nb::ndim<1>>(out.data, {user.size()}, out.owner);
 }
 
@@ -254,6 +213,10 @@ NB_MODULE(_native, m) {
     using namespace tastemix;
     nb::set_leak_warnings(false);    // models may be alive when the interpreter ends
     m.doc() = "The row problem, greedy coordinate descent and the thread pool.";
+    nb::class_<Turn>(m, "Turn")
+        .def(nb::init<>())
+        .def("__enter__", &Turn::take)
+        .def("__exit__", [](Turn& turn, nb::args) { turn.give_back(); });
     nb::class_<BoundHalf>(m, "Half").def(nb::init<Line<int64_t>, Line<int32_t>, Line<float>, int64_t>());
     nb::class_<Rows>(m, "Rows")
         .def("__init__", make_rows)
@@ -292,6 +255,7 @@ NB_MODULE(_native, m) {
           "max_updates"_a, "times"_a);
     m.def("pair_products", bound_pair_products);
     bind_catalogue(m);
+    bind_neighbours(m);
     m.def("threads", threads);
     m.def("set_threads", set_threads);
     m.def("available_isas", available_isas);

@@ -42,8 +42,7 @@ Catalogue::~Catalogue() = default;
 
 std::vector<Catalogue::Flags> Catalogue::take(int workers) {
     std::vector<Flags> taken;
-    {
-        const std::scoped_lock lock(guard_);
+    if (const std::unique_lock lock(guard_, std::try_to_lock); lock) {
         const auto some = std::min(std::ptrdiff_t(spare_.size()), std::ptrdiff_t(workers));
         taken.assign(std::move_iterator(spare_.end() - some), std::move_iterator(spare_.end()));
         spare_.resize(spare_.size() - std::size_t(some));
@@ -53,8 +52,8 @@ std::vector<Catalogue::Flags> Catalogue::take(int workers) {
 }
 
 void Catalogue::give_back(std::vector<Flags> used) {
-    const std::scoped_lock lock(guard_);
-    spare_.insert(spare_.end(), std::move_iterator(used.begin()), std::move_iterator(used.end()));
+    if (const std::unique_lock lock(guard_, std::try_to_lock); lock)
+        spare_.insert(spare_.end(), std::move_iterator(used.begin()), std::move_iterator(used.end()));
 }
 
 bool Catalogue::top(const Asked& asked, int n, int32_t* best, Poll poll) {

@@ -42,7 +42,7 @@ class Catalogue {
     const int rank_;
     const Kernels kernels_; // those the panels are packed for
     Floats panels_;
-    std::mutex guard_;      // several threads may ask at the same time
+    std::mutex guard_;      // of `spare_`; nobody waits for it, as a fork may leave it locked
     std::vector<Flags> spare_;
 };
 

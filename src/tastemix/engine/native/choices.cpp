@@ -119,7 +119,7 @@ std::vector<double> Choices::spread(const Rows& rows, const Rows& variances, Pol
         const bool known = std::any_of(v, v + z.rank, [](float entry) { return entry != 0; });
         for (int i = 0; i < z.rank; i++) {
             const double away = double(x[i]) - c[i];
-            sum[i] += away * away + (known ? double(v[i]) : double(x[i]) * x[i]);
+            sum[i] += away * away + (known ? double(v[i]) : 0.25 * double(x[i]) * x[i]);
         }
     }, squares, poll);
     const double left = std::max(total_weight_ - freedom_, least_left * total_weight_);

@@ -28,7 +28,7 @@ class Choices {
 
     // The variance of each coordinate of rows with ratings around their centres; what Z itself can
     // explain of any rows is not counted among them. A row whose variances are not known yet counts
-    // with the squares of its entries.
+    // with half of each entry as its standard deviation.
     std::vector<double> spread(const Rows& rows, const Rows& variances, Poll) const;
 
     std::vector<double> mean;       // μ

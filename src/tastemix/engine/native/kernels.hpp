@@ -13,6 +13,8 @@
 
 namespace tastemix {
 
+using Stop = bool (*)();    // asked now and then; true: leave off, what was begun will not be looked at
+
 struct HalfStep {
     const int64_t* pointers;
     const int32_t* indices;
@@ -39,6 +41,7 @@ struct HalfStep {
     bool gradient_gram;     // w > 0 and not dynamic: gram x is in the gradient
     int width;
     int64_t max_updates;
+    Stop stop;
 };
 
 struct Gather {             // out_r = scale_r Σ_{j∈Ω_r} weight_j in_j; scale and weight may be null
@@ -50,6 +53,7 @@ struct Gather {             // out_r = scale_r Σ_{j∈Ω_r} weight_j in_j; scal
     const float* scale;
     float* out;
     int width;
+    Stop stop;
 };
 
 struct Survey {             // of a chunk of rows, before they move
@@ -78,17 +82,31 @@ struct TopItems {           // the best items of some users
 
 constexpr int users_at_once = 4;
 
+struct Nonnegative {        // ½xᵀQx − cᵀx over x ≥ 0
+    float* x;
+    float* gradient;        // Qx − c
+    const float* diagonal;  // of Q
+    const float* inverse;   // of the diagonal; 0 where a coordinate is held
+    int width;              // whole vectors; held beyond the coordinates there are
+    float enough;           // a gain that is not worth an update
+    int64_t max_updates;
+};
+using Column = const float* (*)(void* context, int r);  // column r of Q
+
 struct Kernels {
     int lanes, width;
     void (*survey)(const HalfStep&, int64_t begin, int64_t end, float* scratch, Survey*);
     void (*descend)(const HalfStep&, int64_t begin, int64_t end, float threshold, float* scratch, Descent*);
     void (*gather)(const Gather&, int64_t begin, int64_t end);
     // out (width × width, all of it) = Σ y_j y_jᵀ over `count` rows, those of `indices` or, where
-    // that is null, the first ones.
-    void (*gram)(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch);
+    // that is null, the first ones, which takes no scratch; false if it left off.
+    bool (*gram)(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch,
+                 Stop stop);
     // The users of positions begin to end. `score` has room for n floats a user, `excluded` is zeros for
     // every item and user and is left so; users_at_once users, or as many as there are.
     void (*top_items)(const TopItems&, int64_t begin, int64_t end, float* score, uint8_t* excluded);
+    // Greedy coordinate descent from x; the updates it took.
+    int64_t (*nonnegative)(const Nonnegative&, Column, void* context);
 };
 
 // Floats of scratch memory that the kernels need for one thread.

@@ -21,6 +21,9 @@ constexpr int tile_vectors = WIDE_REGISTERS ? 3 : 2;
 
 constexpr int ahead = 12;    // ratings from a prefetch to its use
 
+// How much is done before it is asked whether to stop: at ranks in the hundreds, milliseconds.
+constexpr int64_t ratings_unasked = 1 << 14, blocks_unasked = 16, updates_unasked = 1 << 12;
+
 INLINE void prefetch_row(const float* row, int width) {
     for (int i = 0; i < width; i += 16) __builtin_prefetch(row + i);
 }
@@ -65,20 +68,24 @@ INLINE void tiles(const float* rows, int64_t count, int width, int row, int& col
 // The upper triangle in tiles over blocks of ratings that stay in the first cache; wide rows are
 // packed side by side first, one vector's worth is read where it lies.
 template <int L, int N>
-void gram(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch) {
+bool gram(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch,
+          Stop stop) {
     if (N) width = N * L;
+    int64_t blocks = 0;
     for (int64_t i = 0; i < int64_t(width) * width; i += L) store<L>(out + i, Vec<L>{});
     if constexpr (N == 1) {
         for (int64_t j = 0; j < count; j += 256) {
+            if (++blocks % blocks_unasked == 0 && stop()) return false;
             const int64_t block = count - j < 256 ? count - j : 256;
             const int64_t more = count - j - block;
             if (indices) tile<L, L, 1>(rows, indices + j, block, more, L, 0, 0, out);
             else tile<L, L, 1>(rows + j * L, nullptr, block, 0, L, 0, 0, out);
         }
-        return;
+        return true;
     }
     const int64_t at_once = 4096 / width > 16 ? 4096 / width : 16;
     for (int64_t j = 0; j < count; j += at_once) {
+        if (++blocks % blocks_unasked == 0 && stop()) return false;
         const int64_t block = count - j < at_once ? count - j : at_once;
         const float* packed = rows + j * width;
         if (indices) {
@@ -97,6 +104,7 @@ void gram(const float* rows, const int32_t* indices, int64_t count, int width, f
     }
     for (int r = L; r < width; r++)
         for (int c = 0; c < r / L * L; c++) out[int64_t(r) * width + c] = out[int64_t(c) * width + r];
+    return true;
 }
 
 // The best step of every coordinate, s = max(−g/Q_rr, −x), and its gain −gs − ½Q_rr s².
@@ -171,6 +179,7 @@ void survey(const HalfStep& h, int64_t begin, int64_t end, float* scratch, Surve
         const float* y[L];
         int64_t j = 0;
         for (; j + L <= count; j += L) {
+            if (N != 1 && j % ratings_unasked == ratings_unasked - L && h.stop()) return;
             if (index + j + 3 * L <= h.indices_end)
                 for (int l = 0; l < L; l++)
                     prefetch_row(h.fixed + int64_t(index[j + 2 * L + l]) * width, width);
@@ -236,6 +245,7 @@ template <int L, int N> void gather(const Gather& g, int64_t begin, int64_t end)
         if constexpr (N == 0)
             for (int i = 0; i < width; i += L) store<L>(out + i, Vec<L>{});
         for (int64_t e = g.pointers[row]; e < g.pointers[row + 1]; e++) {
+            if ((e - g.pointers[row]) % ratings_unasked == ratings_unasked - 1 && g.stop()) return;
             if (g.indices + e + ahead < g.indices_end)
                 prefetch_row(g.in + int64_t(g.indices[e + ahead]) * width, width);
             const float* in = g.in + int64_t(g.indices[e]) * width;
@@ -268,8 +278,8 @@ struct Row {                // a row being solved; q is Q without its ridge
 template <int N> constexpr int in_flight = N ? 4 : 1;
 static_assert(in_flight<1> <= rows_in_flight);
 
-// Forms the problem of a row.
-template <int L, int N> INLINE void prepare(const HalfStep& h, int64_t number, int width, float* pack, Row& row) {
+// Forms the problem of a row; false if it left off.
+template <int L, int N> INLINE bool prepare(const HalfStep& h, int64_t number, int width, float* pack, Row& row) {
     const int64_t count = h.pointers[number + 1] - h.pointers[number];
     const Vec<L> same = all<L>(h.l2 + h.l2_per_rating * float(count));
     row.number = number;
@@ -278,7 +288,7 @@ template <int L, int N> INLINE void prepare(const HalfStep& h, int64_t number, i
     row.left = h.max_updates;
     row.q = h.gram;
     if (h.own != 0) {
-        gram<L, N>(h.fixed, h.indices + h.pointers[number], count, width, row.own, pack);
+        if (!gram<L, N>(h.fixed, h.indices + h.pointers[number], count, width, row.own, pack, h.stop)) return false;
         if (h.shared)
             for (int64_t i = 0; i < int64_t(width) * width; i += L)
                 store<L>(row.own + i, h.own * load<L>(row.own + i) + load<L>(h.gram + i));
@@ -292,6 +302,7 @@ template <int L, int N> INLINE void prepare(const HalfStep& h, int64_t number, i
         store<L>(row.diagonal + i, d);
         store<L>(row.inverse + i, inverse_of<L>(d, load<L>(h.movable + i)));
     }
+    return true;
 }
 
 // One step of greedy coordinate descent: moves the coordinate that gains most and returns its gain,
@@ -387,20 +398,23 @@ void descend(const HalfStep& h, int64_t begin, int64_t end, float threshold, flo
         rows[i].step = rows[i].inverse + width;
         rows[i].ridge = rows[i].step + width;
     }
-    int64_t next = begin, updates = 0;
+    int64_t next = begin, updates = 0, turns = 0;
+    bool stopped = false;
     const auto take = [&](Row& row) {
         for (; next < end; next++) {
             row.enough = threshold > h.noise[next] ? threshold : h.noise[next];
             if (!(h.gain[next] > row.enough) && !(h.variances && unknown<L>(h, next, width))) continue;
-            prepare<L, N>(h, next++, width, pack, row);
-            return true;
+            stopped |= !prepare<L, N>(h, next++, width, pack, row);
+            return !stopped;
         }
         return false;
     };
     int live = 0;
     while (live < most && take(rows[live])) live++;
     double decrease = 0;
-    while (live > 0)
+    while (live > 0) {
+        stopped |= ++turns % updates_unasked == 0 && h.stop();
+        if (stopped) return;
         for (int i = 0; i < live; i++) {
             const float gain = advance<L, N>(rows[i], width);
             decrease += gain;
@@ -413,15 +427,17 @@ void descend(const HalfStep& h, int64_t begin, int64_t end, float threshold, flo
             rows[i] = rows[live];
             rows[live] = done;
         }
+    }
     Vec<L> top{};
     for (int64_t i = begin * width; i < end * width; i += L) top = larger<L>(top, load<L>(h.moving + i));
     *out = {decrease, updates, largest<L>(top)[0]};
 }
 
+#include "neighbours.inl"
 #include "search.inl"
 
 template <int L, int N> Kernels of_width(int width) {
-    return {L, width, survey<L, N>, descend<L, N>, gather<L, N>, gram<L, N>, top_items<L>};
+    return {L, width, survey<L, N>, descend<L, N>, gather<L, N>, gram<L, N>, top_items<L>, nonnegative<L>};
 }
 
 // The kernels for rows of `vectors` vectors of L floats.

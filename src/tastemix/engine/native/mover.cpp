@@ -23,7 +23,6 @@ Mover::Mover(const Half& half, Rows& moving, float shift, Workspace& work)
     const int64_t width = moving.kernels.width;
     movable_ = zeros(width);
     std::fill_n(movable_.get(), moving.rank, 1.0f);
-    gram_ = zeros(width * width);
     linear_ = zeros(width);
 }
 
@@ -33,6 +32,7 @@ bool Mover::survey(const Rows& fixed, const Terms& terms, const Pulled& pulled, 
     const int workers = int(std::min<int64_t>(threads(), count));
     work_.make_room(half_.rows, kernels.width, count, workers);
     const float w = terms.weight, prior = terms.dynamic ? 0 : terms.prior;
+    if (w != 0 && !gram_) gram_ = zeros(width * width);
     for (int64_t r = 0; w != 0 && r < rank; r++) std::copy_n(terms.gram + r * rank, rank, gram_.get() + r * width);
     std::copy_n(terms.linear, rank, linear_.get());
 
@@ -62,6 +62,7 @@ bool Mover::survey(const Rows& fixed, const Terms& terms, const Pulled& pulled, 
     step_.shared = w != 0;
     step_.gradient_gram = w != 0 && !terms.dynamic;
     step_.width = kernels.width;
+    step_.stop = give_up;
 
     const auto look = [&](int64_t chunk, int worker) {
         kernels.survey(step_, half_.chunks[std::size_t(chunk)], half_.chunks[std::size_t(chunk) + 1],
@@ -107,7 +108,7 @@ void Mover::row_grams(const Rows& fixed, Poll poll) {
         float* out = work_.scratch.get() + worker * scratch_floats(kernels.width);
         for (int64_t row = half_.chunks[std::size_t(chunk)]; row < half_.chunks[std::size_t(chunk) + 1]; row++)
             kernels.gram(fixed.row(0), half_.indices + half_.pointers[row], half_.count(row), kernels.width, out,
-                         out + int64_t(kernels.width) * kernels.width);
+                         out + int64_t(kernels.width) * kernels.width, give_up);
     };
     parallel_for(half_.chunk_count(), form, poll, workers);
 }

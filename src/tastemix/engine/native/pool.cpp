@@ -7,13 +7,17 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <system_error>
 #include <thread>
 
 namespace tastemix {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr auto poll_interval = std::chrono::milliseconds(50);
 
@@ -24,71 +28,127 @@ struct Job {
     int workers;
     std::atomic<int64_t> next{0};
     std::atomic<bool> cancelled{false};
+    std::atomic<bool> failed{false};
+    std::exception_ptr failure{};   // of the first task that threw
 
-    void work(int worker, Poll poll) {
-        auto asked = std::chrono::steady_clock::now();
-        for (;;) {
-            const int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
-            if (chunk >= count || cancelled.load(std::memory_order_relaxed)) return;
-            task(context, chunk, worker);
-            if (!poll) continue;
-            const auto now = std::chrono::steady_clock::now();
-            if (now - asked < poll_interval) continue;
-            asked = now;
+    bool asked_to_stop(Poll poll, Clock::time_point& asked) {
+        if (poll && Clock::now() - asked >= poll_interval) {
             if (poll()) cancelled.store(true, std::memory_order_relaxed);
+            asked = Clock::now();
         }
+        return cancelled.load(std::memory_order_relaxed);
     }
+
+    void work(int worker, Poll poll);
 };
 
-// Never destroyed: its threads sleep until the process ends.
-struct Pool {
+// What the thread is at, for give_up.
+struct Now {
+    Job* job;
+    Poll poll;
+    Clock::time_point asked;
+};
+thread_local Now* now = nullptr;
+
+void Job::work(int worker, Poll poll) {
+    Now mine{this, poll, Clock::now()};
+    Now* const before = now;    // a signal handler may start work within work
+    now = &mine;
+    for (;;) {
+        const int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
+        if (chunk >= count || cancelled.load(std::memory_order_relaxed)) break;
+        try {
+            task(context, chunk, worker);
+        } catch (...) {    // others may still be at this job: it is raised when all are done
+            if (!failed.exchange(true)) failure = std::current_exception();
+            cancelled.store(true, std::memory_order_relaxed);
+        }
+        asked_to_stop(poll, mine.asked);
+    }
+    now = before;
+}
+
+// Never destroyed: its threads sleep until the process ends, or until it is retired.
+class Pool {
+   public:
     const int size;         // as asked for
-    int there = 1;          // threads there are, the caller counted
     const pid_t process = getpid();
-    std::mutex busy;
-    Job* job = nullptr;
-    std::atomic<uint32_t> started{0};
-    std::atomic<int> running{0};
-    std::atomic<bool> retired{false};
 
     // As many threads as the system gives: with fewer than asked for, the work is the same.
     explicit Pool(int n) : size(n) {
         try {
-            for (; there < n; there++) std::thread(&Pool::serve, this, there).detach();
+            for (; there_ < n; there_++) std::thread(&Pool::serve, this, there_).detach();
         } catch (const std::system_error&) {
         }
     }
 
+    void run(Job& mine, Poll poll) {
+        if (there_ == 1 || mine.workers == 1 || mine.count == 1 || busy_.exchange(true)) {
+            mine.work(0, poll);
+            return;
+        }
+        if (!dismissed_) {
+            job_ = &mine;
+            running_.store(there_ - 1);
+            wake();
+        }
+        mine.work(0, poll);
+        wait(mine, poll);
+        busy_.store(false);
+        if (retired_) dismiss();
+    }
+
+    // Ends its threads, when the work under way is done. Waits for nothing.
+    void retire() {
+        retired_.store(true);
+        dismiss();
+    }
+
+   private:
+    int there_ = 1;         // threads there are, the caller counted
+    std::atomic<bool> busy_{false};
+    std::atomic<bool> retired_{false};
+    bool dismissed_ = false;            // read and written by whoever made it busy, and then by its threads
+    Job* job_ = nullptr;
+    std::atomic<uint32_t> started_{0};
+    std::atomic<int> running_{0};
+    std::mutex ending_;
+    std::condition_variable ended_;
+
     void serve(int worker) {
         for (uint32_t seen = 0;;) {
-            started.wait(seen);
-            seen = started.load();
-            if (retired.load()) return;
-            if (worker < job->workers) job->work(worker, nullptr);
-            if (running.fetch_sub(1) == 1) running.notify_one();
+            started_.wait(seen);
+            seen = started_.load();
+            if (dismissed_) return;
+            if (worker < job_->workers) job_->work(worker, nullptr);
+            if (running_.fetch_sub(1) != 1) continue;
+            const std::scoped_lock lock(ending_);
+            ended_.notify_one();
         }
     }
 
-    bool run(Job& mine, Poll poll) {
-        const std::unique_lock lock(busy, std::try_to_lock);
-        if (!lock.owns_lock() || retired || there == 1 || mine.workers == 1 || mine.count == 1) {
-            mine.work(0, poll);
-            return !mine.cancelled;
-        }
-        job = &mine;
-        running.store(there - 1);
-        started.fetch_add(1);
-        started.notify_all();
-        mine.work(0, poll);
-        for (int left; (left = running.load()) != 0;) running.wait(left);
-        return !mine.cancelled;
+    void wake() {
+        started_.fetch_add(1);
+        started_.notify_all();
     }
 
-    void retire() {
-        const std::scoped_lock lock(busy);
-        retired.store(true);
-        started.fetch_add(1);
-        started.notify_all();
+    // The caller goes on asking while it waits: another thread may be at a long chunk.
+    void wait(Job& mine, Poll poll) {
+        auto asked = Clock::now();
+        const auto done = [&] { return running_.load() == 0; };
+        for (std::unique_lock lock(ending_); !ended_.wait_for(lock, poll_interval, done);) {
+            lock.unlock();
+            mine.asked_to_stop(poll, asked);
+            lock.lock();
+        }
+    }
+
+    // Whoever retires it and whoever is done with it both try: one of them comes after the other.
+    void dismiss() {
+        if (busy_.exchange(true)) return;
+        dismissed_ = true;
+        wake();
+        busy_.store(false);
     }
 };
 
@@ -103,20 +163,20 @@ int available() {
 
 std::atomic<int> wanted{0};
 std::atomic<Pool*> current{nullptr};
-std::mutex building;
 
 // A fork takes no threads along: a child finds the parent's pool by its process number and leaves
-// it alone.
+// it alone. Nothing here is locked, so that a fork at any moment leaves the child nothing to wait for.
 Pool& pool() {
-    Pool* p = current.load();
-    if (p && p->size == threads() && p->process == getpid()) return *p;
-    const std::scoped_lock lock(building);
-    p = current.load();
-    if (p && p->size == threads() && p->process == getpid()) return *p;
-    if (p && p->process == getpid()) p->retire();
-    p = new Pool(threads());
-    current.store(p);
-    return *p;
+    for (Pool* p = current.load();;) {
+        const int size = threads();
+        if (p && p->size == size && p->process == getpid()) return *p;
+        Pool* fresh = new Pool(size);
+        if (current.compare_exchange_strong(p, fresh)) {
+            if (p && p->process == getpid()) p->retire();
+            return *fresh;
+        }
+        fresh->retire();    // another thread was first
+    }
 }
 
 }  // namespace
@@ -128,9 +188,13 @@ int threads() {
 
 void set_threads(int n) { wanted.store(n); }
 
+bool give_up() { return now && now->job->asked_to_stop(now->poll, now->asked); }
+
 bool parallel(int64_t count, int workers, Task task, void* context, Poll poll) {
     Job job{count, task, context, workers};
-    return pool().run(job, poll);
+    pool().run(job, poll);
+    if (job.failure) std::rethrow_exception(job.failure);
+    return !job.cancelled;
 }
 
 }  // namespace tastemix

@@ -10,6 +10,8 @@ namespace {
 
 constexpr int64_t chunk_cost = 8192;    // ratings, or what costs about as much
 constexpr int64_t row_cost = 16;
+constexpr int64_t ratings_unasked = 1 << 14;
+constexpr int64_t gram_room = 1 << 22;  // floats
 
 }  // namespace
 
@@ -48,20 +50,23 @@ void Rows::get(float* rows) const {
 
 std::vector<Sums> sums_of(const Rows& rows, const Half* half, const Rows* centres, bool gram, Poll poll) {
     const int64_t width = rows.kernels.width, rank = rows.rank;
-    const int workers = threads();
     const int64_t chunks_a_span = span_rows / chunk_rows;
     struct Chunk {
         std::vector<double> columns;
         double squares = 0, counted = 0;
     };
     std::vector<Chunk> chunks(std::size_t(std::min(chunks_a_span, (rows.count + chunk_rows - 1) / chunk_rows)));
-    const Floats grams = zeros(gram ? int64_t(chunks.size()) * width * width : 0);
-    const Floats scratch = zeros(gram ? workers * scratch_floats(int(width)) : 0);
+    // Of large Grams there are only so many at a time as there are threads, or as have room.
+    const int64_t room = std::max<int64_t>(threads(), gram_room / (width * width));
+    const int64_t at_once = gram ? std::min(chunks_a_span, room) : chunks_a_span;
+    const Floats grams = zeros(gram ? std::min<int64_t>(at_once, int64_t(chunks.size())) * width * width : 0);
     std::vector<Sums> spans;
     for (int64_t first = 0; first < std::max<int64_t>(rows.count, 1); first += span_rows) {
         const int64_t last = std::min(rows.count, first + span_rows);
         const int64_t count = (last - first + chunk_rows - 1) / chunk_rows;
-        const auto add = [&](int64_t number, int worker) {
+        int64_t wave = 0;
+        const auto add = [&](int64_t place, int) {
+            const int64_t number = wave + place;
             Chunk& chunk = chunks[std::size_t(number)];
             chunk.columns.assign(std::size_t(rank), 0.0);
             chunk.squares = chunk.counted = 0;
@@ -79,20 +84,23 @@ std::vector<Sums> sums_of(const Rows& rows, const Half* half, const Rows* centre
                 if (half) chunk.counted += squares * double(half->count(row));
             }
             if (gram)
-                rows.kernels.gram(rows.row(begin), nullptr, end - begin, int(width), grams.get() + number * width * width,
-                                  scratch.get() + worker * scratch_floats(int(width)));
+                rows.kernels.gram(rows.row(begin), nullptr, end - begin, int(width), grams.get() + place * width * width,
+                                  nullptr, give_up);
         };
-        if (!parallel_for(count, add, poll, workers)) return {};
         Sums span{std::vector<double>(std::size_t(rank), 0.0), 0, 0,
                   std::vector<double>(std::size_t(gram ? rank * rank : 0), 0.0)};
-        for (int64_t number = 0; number < count; number++) {
-            const Chunk& chunk = chunks[std::size_t(number)];
-            for (std::size_t i = 0; i < std::size_t(rank); i++) span.columns[i] += chunk.columns[i];
-            span.squares += chunk.squares;
-            span.counted += chunk.counted;
-            for (int64_t r = 0; gram && r < rank; r++)
-                for (int64_t c = 0; c < rank; c++)
-                    span.gram[std::size_t(r * rank + c)] += grams[number * width * width + r * width + c];
+        for (; wave < count; wave += at_once) {
+            const int64_t places = std::min(at_once, count - wave);
+            if (!parallel_for(places, add, poll)) return {};
+            for (int64_t place = 0; place < places; place++) {
+                const Chunk& chunk = chunks[std::size_t(wave + place)];
+                for (std::size_t i = 0; i < std::size_t(rank); i++) span.columns[i] += chunk.columns[i];
+                span.squares += chunk.squares;
+                span.counted += chunk.counted;
+                for (int64_t r = 0; gram && r < rank; r++)
+                    for (int64_t c = 0; c < rank; c++)
+                        span.gram[std::size_t(r * rank + c)] += grams[place * width * width + r * width + c];
+            }
         }
         spans.push_back(std::move(span));
     }
@@ -101,7 +109,7 @@ std::vector<Sums> sums_of(const Rows& rows, const Half* half, const Rows* centre
 
 bool gather(const Half& half, const Rows& in, const float* weight, const float* scale, Rows& out, Poll poll) {
     const Gather g{half.pointers, half.indices, half.indices + half.ratings(), in.row(0), weight, scale, out.row(0),
-                   in.kernels.width};
+                   in.kernels.width, give_up};
     const auto some = [&](int64_t chunk, int) {
         in.kernels.gather(g, half.chunks[std::size_t(chunk)], half.chunks[std::size_t(chunk) + 1]);
     };
@@ -115,6 +123,7 @@ bool row_errors(const Half& half, const Rows& moving, const Rows& fixed, float s
             const float* x = moving.row(row);
             double total = 0;
             for (int64_t j = half.pointers[row]; j < half.pointers[row + 1]; j++) {
+                if ((j - half.pointers[row]) % ratings_unasked == ratings_unasked - 1 && give_up()) return;
                 const float* y = fixed.row(half.indices[j]);
                 double b = 0;
                 for (int i = 0; i < moving.rank; i++) b += double(x[i]) * y[i];

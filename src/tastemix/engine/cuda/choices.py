@@ -1,0 +1,126 @@
+"""What the rows of a side are pulled towards, and how strongly; see native/choices.hpp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy as cp
+import numpy as np
+
+from tastemix.engine.cuda.halves import CudaHalf
+from tastemix.engine.cuda.kernels import FLOAT, INT, LONG, Kernels
+from tastemix.engine.objective import Objective
+from tastemix.engine.reference import LEAST_LEFT
+from tastemix.engine.sides import Floats
+
+
+class Choices:
+    """μ and Z of one side, and the centres that they make."""
+
+    def __init__(self, kernels: Kernels, own: CudaHalf, other: CudaHalf) -> None:
+        self._kernels, self._own, self._other = kernels, own, other
+        width = kernels.width
+        self.mean = cp.zeros(width, cp.float64)
+        self.z = cp.zeros((other.rows, width), cp.float32)
+        self.centres = cp.zeros((own.rows, width), cp.float32)
+        self._objective: Objective | None = None
+
+    def set(self, objective: Objective) -> None:
+        """The numbers that the pull depends on. Cheap where they are as they were."""
+        if objective == self._objective:
+            return
+        self._objective, own, other = objective, self._own, self._other
+        counts = own.counts.astype(cp.float64)
+        scale = 1 / cp.sqrt(cp.maximum(counts + objective.choice_shrinkage, 1))
+        pull = objective.l2 + objective.l2_per_rating * counts
+        share = (counts > 0).astype(cp.float64)
+        self._mean_ridge = float(self._total(pull)) / max(own.rows, 1)
+        if not objective.estimated:
+            share = pull / self._mean_ridge
+        self._scale, self._share = scale.astype(cp.float32), share.astype(cp.float32)
+        self._weight = self._scale * self._share
+        self._total_weight = float(self._total(self._share.astype(cp.float64)))
+        diagonal = cp.empty(other.rows, cp.float64)
+        each = self._weight * self._scale
+        numbers = other.struct, each, diagonal, INT(other.rows)
+        self._kernels.by_warp("gather_numbers", other.rows, *numbers)
+        ridge = objective.choice_penalty
+        self._inverse = (1 / (diagonal + ridge)).astype(cp.float32)
+        self._freedom = float(self._total(diagonal / (diagonal + ridge)))
+
+    def put(self, mean: Any, z: Any) -> None:
+        """μ and Z from outside."""
+        rank = z.shape[1]
+        self.mean[:rank] = cp.asarray(mean, cp.float64)
+        self.z[:, :rank] = cp.asarray(z, cp.float32)
+        base = self.mean.astype(cp.float32)
+        self._own.gather(self._kernels, self.z, self.centres, scale=self._scale, base=base)
+
+    def penalty(self) -> float:
+        """½ ρ ρ̄ ‖Z‖²."""
+        squares = self._kernels.sums("squares", len(self.z), self.z, LONG(len(self.z)))
+        return 0.5 * self._ridge * self._mean_ridge * float(squares.get().sum())
+
+    def spread(self, rows: Any, variances: Any) -> Floats:
+        """The variance of rows with ratings around their centres."""
+        count = self._own.rows
+        arguments = rows, self.centres, variances, self._own.pointers, LONG(count)
+        squares = self._kernels.sums("choices_spread", count, *arguments).get()
+        left = max(self._total_weight - self._freedom, LEAST_LEFT * self._total_weight)
+        return np.asarray(squares / left if left > 0 else 0 * squares)
+
+    def follow(self, rows: Any, iterations: int) -> None:
+        """μ, then so many iterations of conjugate gradients on Z from where it is."""
+        kernels, own, other = self._kernels, self._own, self._other
+        count, others = LONG(own.rows), LONG(other.rows)
+        ridge, inverse, centres = FLOAT(self._ridge), self._inverse, self.centres
+        left = kernels.sums("choices_left", own.rows, rows, centres, self._share, count)
+        shift = cp.empty(kernels.width, cp.float32)
+        weight = np.float64(self._total_weight)
+        kernels("choices_mean", 1, kernels.width, left, weight, self.mean, shift)
+        suggested = cp.empty_like(centres)
+        kernels.by_entry("choices_away", own.rows, rows, shift, count, centres, suggested)
+        if not iterations:
+            return
+        residual, direction = cp.empty_like(self.z), cp.empty_like(self.z)
+        image = cp.empty_like(self.z)
+        other.gather(kernels, suggested, residual, weight=self._weight)
+        first = self.z, inverse, ridge, others, residual, direction
+        power = kernels.sums("choices_first", other.rows, *first)
+        for iteration in range(iterations):
+            own.gather(kernels, direction, suggested, scale=self._scale)
+            other.gather(kernels, suggested, image, weight=self._weight)
+            curve = kernels.sums("choices_curve", other.rows, direction, ridge, others, image)
+            ratio = power, curve
+            kernels.by_entry("choices_centres", own.rows, suggested, *ratio, count, centres)
+            step = direction, image, inverse, *ratio, others, self.z, residual
+            next_power = kernels.sums("choices_step", other.rows, *step)
+            if iteration + 1 < iterations:
+                turn = residual, inverse, next_power, power, others, direction
+                kernels.by_entry("choices_turn", other.rows, *turn)
+            power = next_power
+
+    @property
+    def _ridge(self) -> float:
+        assert self._objective is not None
+        return self._objective.choice_penalty
+
+    def _total(self, numbers: Any) -> Any:
+        parts = cp.empty((-(-len(numbers) // 4096), 1), cp.float64)
+        self._kernels("add_numbers", len(parts), 256, numbers, LONG(len(numbers)), parts)
+        return self._kernels.added(parts)[0]
+
+
+class Ridges:
+    """Of the rows of a side, where they are estimated, and the variances of these rows."""
+
+    def __init__(self, kernels: Kernels, own: CudaHalf) -> None:
+        self._kernels, self._own = kernels, own
+        self.each = cp.empty((own.rows, kernels.width), cp.float32)
+        self.variances = cp.zeros((own.rows, kernels.width), cp.float32)
+
+    def estimate(self, others: Any, least: Floats) -> None:
+        """λ + Σ_{j∈Ω} v_j for every row."""
+        base = np.zeros(self._kernels.width, np.float32)
+        base[: len(least)] = least
+        self._own.gather(self._kernels, others, self.each, base=cp.asarray(base))

@@ -1,0 +1,85 @@
+#include "links.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace tastemix {
+namespace {
+
+constexpr int64_t users_a_chunk = 4;
+
+template <class F> bool each_user(int64_t users, F&& f, Poll poll) {
+    const auto some = [&](int64_t chunk, int worker) {
+        for (int64_t u = chunk * users_a_chunk; u < std::min(users, (chunk + 1) * users_a_chunk); u++) f(u, worker);
+    };
+    return parallel_for((users + users_a_chunk - 1) / users_a_chunk, some, poll);
+}
+
+Links turned(const Links& links) {
+    const std::size_t items = links.pointers.size() - 1;
+    Links out{std::vector<int64_t>(items + 1, 0), std::vector<int32_t>(links.indices.size()),
+              std::vector<float>(links.indices.size())};
+    for (const int32_t j : links.indices) out.pointers[std::size_t(j) + 1]++;
+    for (std::size_t j = 0; j < items; j++) out.pointers[j + 1] += out.pointers[j];
+    std::vector<int64_t> next(out.pointers.begin(), out.pointers.end() - 1);
+    for (std::size_t i = 0; i < items; i++)
+        for (int64_t e = links.pointers[i]; e < links.pointers[i + 1]; e++) {
+            const auto at = std::size_t(next[std::size_t(links.indices[std::size_t(e)])]++);
+            out.indices[at] = int32_t(i);
+            out.weights[at] = links.weights[std::size_t(e)];
+        }
+    return out;
+}
+
+}  // namespace
+
+Linked::Linked(Links by_target) : by_target_(std::move(by_target)), by_source_(turned(by_target_)) {}
+
+bool Linked::add(const Rated& rated, float scale, float* scores, Poll poll) const {
+    return each_user(rated.users, [&](int64_t u, int) {
+        float* row = scores + u * items();
+        for (int64_t e = rated.pointers[u]; e < rated.pointers[u + 1]; e++) {
+            const auto j = std::size_t(rated.items[e]);
+            const float a = scale * rated.values[e];
+            for (auto at = std::size_t(by_source_.pointers[j]); at < std::size_t(by_source_.pointers[j + 1]); at++)
+                row[by_source_.indices[at]] += a * by_source_.weights[at];
+        }
+    }, poll);
+}
+
+void Linked::pairs(const Rated& rated, const int32_t* user, const int32_t* item, int64_t count, double* out) const {
+    for (int64_t p = 0; p < count; p++) {
+        const int32_t* at = by_target_.indices.data() + by_target_.pointers[std::size_t(item[p])];
+        const int32_t* const end = by_target_.indices.data() + by_target_.pointers[std::size_t(item[p]) + 1];
+        double sum = 0;
+        for (int64_t e = rated.pointers[user[p]]; e < rated.pointers[user[p] + 1] && at != end; e++) {
+            at = std::lower_bound(at, end, rated.items[e]);
+            if (at != end && *at == rated.items[e])
+                sum += double(rated.values[e]) * by_target_.weights[std::size_t(at - by_target_.indices.data())];
+        }
+        out[p] = sum;
+    }
+}
+
+bool best_of(const Listed& l, int n, int32_t* best, Poll poll) {
+    std::vector<std::vector<uint8_t>> flags(std::size_t(threads()), std::vector<uint8_t>(std::size_t(l.items)));
+    return each_user(l.users, [&](int64_t u, int worker) {
+        std::vector<uint8_t>& excluded = flags[std::size_t(worker)];
+        for (int64_t e = l.pointers[u]; e < l.pointers[u + 1]; e++) excluded[std::size_t(l.seen[e])] = 1;
+        int32_t* list = best + u * n;
+        const float* score = l.scores + u * l.items;
+        std::fill(list, list + n, -1);
+        int found = 0;
+        float least = -std::numeric_limits<float>::infinity();      // what the last of a full list has
+        for (int64_t i = 0; i < l.items; i++) {
+            if (!(score[i] > least) || excluded[std::size_t(i)] || (l.allowed && !l.allowed[i])) continue;
+            int at = found < n ? found++ : n - 1;
+            for (; at > 0 && score[list[at - 1]] < score[i]; at--) list[at] = list[at - 1];
+            list[at] = int32_t(i);
+            if (found == n) least = score[list[n - 1]];
+        }
+        for (int64_t e = l.pointers[u]; e < l.pointers[u + 1]; e++) excluded[std::size_t(l.seen[e])] = 0;
+    }, poll);
+}
+
+}  // namespace tastemix

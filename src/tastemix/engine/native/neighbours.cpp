@@ -1,0 +1,225 @@
+#include "neighbours.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tastemix {
+namespace {
+
+constexpr int64_t rows_a_chunk = 16;
+constexpr int64_t least_kept = 16;      // entries of a row of G, however large the catalogue
+
+struct Entry {
+    float value;
+    int32_t index;
+};
+bool before(const Entry& a, const Entry& b) { return a.value > b.value || (a.value == b.value && a.index < b.index); }
+bool lower(const Entry& a, const Entry& b) { return a.index < b.index; }
+
+// The `most` largest of the entries, by index.
+void keep_largest(std::vector<Entry>& entries, std::size_t most) {
+    if (entries.size() > most) {
+        std::nth_element(entries.begin(), entries.begin() + std::ptrdiff_t(most), entries.end(), before);
+        entries.resize(most);
+    }
+    std::sort(entries.begin(), entries.end(), lower);
+}
+
+// G = AᵀA: all of it, or of every row the entries that are largest beside the diagonal. An entry is
+// there if either of its two rows kept it, so that what is left is symmetric.
+class Gram {
+   public:
+    Gram(const Half& by_user, const Half& by_item, int64_t most_floats)
+        : by_user_(by_user), by_item_(by_item), items_(by_item.rows), diagonal_(std::size_t(items_)) {
+        dense_ = items_ <= most_floats / std::max<int64_t>(items_, 1);
+        kept_ = std::size_t(std::max(most_floats / (2 * std::max<int64_t>(items_, 1)), least_kept));
+        if (dense_) all_ = zeros(items_ * items_);
+        else some_.resize(std::size_t(items_)), whole_.resize(std::size_t(items_));
+    }
+
+    bool fill(Poll poll) {
+        for (int64_t i = 0; i < items_; i++) {
+            float sum = 0;
+            for (int64_t e = by_item_.pointers[i]; e < by_item_.pointers[i + 1]; e++)
+                sum += by_item_.values[e] * by_item_.values[e];
+            diagonal_[std::size_t(i)] = sum;
+        }
+        std::vector<std::vector<float>> rows(static_cast<std::size_t>(threads()));
+        const int64_t chunks = (items_ + rows_a_chunk - 1) / rows_a_chunk;
+        const auto fill = [&](int64_t chunk, int worker) {
+            for (int64_t i = chunk * rows_a_chunk; i < std::min(items_, (chunk + 1) * rows_a_chunk); i++)
+                if (dense_) add(i, i, all_.get() + i * items_);
+                else keep(i, rows[std::size_t(worker)]);
+        };
+        return parallel_for(chunks, fill, poll, int(rows.size())) &&
+               (!dense_ || parallel_for(chunks, [&](int64_t chunk, int) { mirror(chunk); }, poll));
+    }
+
+    float diagonal(int64_t i) const { return diagonal_[std::size_t(i)]; }
+
+    // f(j, G_ij) for the entries of a row.
+    template <class F> void each(int64_t i, F&& f) const {
+        if (dense_)
+            for (int64_t j = 0; j < items_; j++) f(int32_t(j), all_[i * items_ + j]);
+        else
+            for (const Entry& entry : some_[std::size_t(i)]) f(entry.index, entry.value);
+    }
+
+    // out[c] = G_i,columns[c]; the columns are in order.
+    void gather(int32_t i, const std::vector<int32_t>& columns, float* out) const {
+        if (dense_) {
+            const float* row = all_.get() + i * items_;
+            for (std::size_t c = 0; c < columns.size(); c++) out[c] = row[columns[c]];
+            return;
+        }
+        auto at = some_[std::size_t(i)].begin();
+        const auto end = some_[std::size_t(i)].end();
+        for (std::size_t c = 0; c < columns.size(); c++) {
+            while (at != end && at->index < columns[c]) ++at;
+            if (at != end && at->index == columns[c]) out[c] = at->value;
+            else out[c] = whole_[std::size_t(i)] ? 0 : kept_by(columns[c], i);
+        }
+    }
+
+   private:
+    // row[j] += G_ij for the items from `first` on.
+    void add(int64_t i, int64_t first, float* row) const {
+        for (int64_t e = by_item_.pointers[i]; e < by_item_.pointers[i + 1]; e++) {
+            const int32_t u = by_item_.indices[e];
+            const float a = by_item_.values[e];
+            const int32_t* const end = by_user_.indices + by_user_.pointers[u + 1];
+            const int32_t* j = by_user_.indices + by_user_.pointers[u];
+            if (first > 0) j = std::lower_bound(j, end, int32_t(first));
+            for (const float* b = by_user_.values + (j - by_user_.indices); j != end; ++j, ++b) row[*j] += a * *b;
+        }
+    }
+
+    // The rows of a chunk left of the diagonal, from the columns above it, a square at a time.
+    void mirror(int64_t chunk) {
+        const int64_t begin = chunk * rows_a_chunk, end = std::min(items_, begin + rows_a_chunk);
+        for (int64_t left = 0; left < end; left += rows_a_chunk)
+            for (int64_t j = left; j < std::min(end, left + rows_a_chunk); j++)
+                for (int64_t i = std::max(begin, j + 1); i < end; i++) all_[i * items_ + j] = all_[j * items_ + i];
+    }
+
+    void keep(int64_t i, std::vector<float>& row) {
+        row.resize(std::size_t(items_));
+        add(i, 0, row.data());
+        std::vector<Entry> found;
+        for (int64_t e = by_item_.pointers[i]; e < by_item_.pointers[i + 1]; e++)
+            for (int64_t f = by_user_.pointers[by_item_.indices[e]]; f < by_user_.pointers[by_item_.indices[e] + 1]; f++) {
+                const int32_t j = by_user_.indices[f];
+                float& value = row[std::size_t(j)];
+                if (value != 0 && j != i) found.push_back({value, j});
+                value = 0;
+            }
+        whole_[std::size_t(i)] = found.size() <= kept_;
+        if (!whole_[std::size_t(i)]) {
+            for (Entry& entry : found) entry.value *= entry.value / diagonal(entry.index);
+            keep_largest(found, kept_);
+            for (Entry& entry : found) entry.value = std::sqrt(entry.value * diagonal(entry.index));
+        } else std::sort(found.begin(), found.end(), lower);
+        found.push_back({diagonal(i), int32_t(i)});
+        std::inplace_merge(found.begin(), found.end() - 1, found.end(), lower);
+        found.shrink_to_fit();
+        some_[std::size_t(i)] = std::move(found);
+    }
+
+    float kept_by(int32_t row, int32_t column) const {
+        const auto& entries = some_[std::size_t(row)];
+        const auto found = std::lower_bound(entries.begin(), entries.end(), Entry{0, column}, lower);
+        return found != entries.end() && found->index == column ? found->value : 0;
+    }
+
+    const Half &by_user_, &by_item_;
+    const int64_t items_;
+    bool dense_;
+    std::size_t kept_;
+    std::vector<float> diagonal_;
+    Floats all_;
+    std::vector<std::vector<Entry>> some_;
+    std::vector<uint8_t> whole_;
+};
+
+// The problem of one item over its candidates. Kept by a thread from item to item.
+struct Problem {
+    const Gram& gram;
+    const NeighbourTerms& terms;
+    const Kernels kernels = kernels_for(1);
+    std::vector<Entry> gains{};
+    std::vector<int32_t> candidates{};
+    std::vector<float> x{}, gradient{}, diagonal{}, inverse{}, columns{};
+    std::vector<uint8_t> there{};
+
+    static const float* column(void* context, int r) { return static_cast<Problem*>(context)->fetched(std::size_t(r)); }
+
+    const float* fetched(std::size_t r) {
+        float* at = columns.data() + r * x.size();
+        if (!there[r]) {
+            gram.gather(candidates[r], candidates, at);
+            std::fill(at + candidates.size(), at + x.size(), 0.0f);
+            at[r] += ridge(candidates[r]);
+            there[r] = 1;
+        }
+        return at;
+    }
+
+    float ridge(int32_t j) const { return terms.l2 + terms.l2_per_rating * gram.diagonal(j); }
+
+    void choose(int64_t i) {
+        gains.clear();
+        gram.each(i, [&](int32_t j, float value) {
+            const float slope = value - terms.l1;
+            if (j != i && slope > 0) gains.push_back({slope * slope / (gram.diagonal(j) + ridge(j)), j});
+        });
+        keep_largest(gains, std::size_t(terms.candidates));
+        candidates.resize(gains.size());
+        for (std::size_t c = 0; c < gains.size(); c++) candidates[c] = gains[c].index;
+    }
+
+    void solve(int64_t i) {
+        choose(i);
+        const auto lanes = std::size_t(kernels.lanes), width = (candidates.size() + lanes - 1) / lanes * lanes;
+        x.assign(width, 0), gradient.assign(width, 0), diagonal.assign(width, 1), inverse.assign(width, 0);
+        there.assign(width, 0);
+        if (columns.size() < width * candidates.size()) columns.resize(width * candidates.size());
+        gram.gather(int32_t(i), candidates, gradient.data());
+        for (std::size_t c = 0; c < candidates.size(); c++) {
+            gradient[c] = terms.l1 - gradient[c];
+            diagonal[c] = gram.diagonal(candidates[c]) + ridge(candidates[c]);
+            inverse[c] = 1 / diagonal[c];
+        }
+        const float enough = std::max(terms.tolerance, rounding_gain) * gram.diagonal(i);
+        kernels.nonnegative({x.data(), gradient.data(), diagonal.data(), inverse.data(), int(width), enough,
+                             terms.max_updates},
+                            column, this);
+    }
+};
+
+}  // namespace
+
+bool neighbours(const Half& by_user, const Half& by_item, const NeighbourTerms& terms, Links& links, Poll poll) {
+    Gram gram(by_user, by_item, terms.gram_floats);
+    if (!gram.fill(poll)) return false;
+    const int64_t items = by_item.rows;
+    std::vector<std::vector<Entry>> found(static_cast<std::size_t>(items));
+    std::vector<Problem> problems(static_cast<std::size_t>(threads()), Problem{gram, terms});
+    const auto solve = [&](int64_t i, int worker) {
+        Problem& problem = problems[std::size_t(worker)];
+        problem.solve(i);
+        for (std::size_t c = 0; c < problem.candidates.size(); c++)
+            if (problem.x[c] > 0) found[std::size_t(i)].push_back({problem.x[c], problem.candidates[c]});
+    };
+    if (!parallel_for(items, solve, poll, int(problems.size()))) return false;
+    links.pointers.assign(1, 0);
+    for (const auto& row : found) {
+        for (const Entry& entry : row) {
+            links.indices.push_back(entry.index);
+            links.weights.push_back(entry.value);
+        }
+        links.pointers.push_back(int64_t(links.indices.size()));
+    }
+    return true;
+}
+
+}  // namespace tastemix

@@ -1,0 +1,45 @@
+"""Which rated items speak for an item: nonnegative weights, fitted on this machine."""
+
+from __future__ import annotations
+
+from tastemix.data.ratings import Half
+from tastemix.engine import _native
+
+MOST_UPDATES = 2000
+"""Coordinate updates of an item; usually the tolerance ends it earlier."""
+GRAM_FLOATS = 1 << 28
+"""Of the Gram matrix of the items, 1 GiB. Beyond 16,384 items only its largest entries are kept."""
+
+
+def neighbours(
+    by_user: Half,
+    by_item: Half,
+    *,
+    l2: float,
+    l2_per_rating: float,
+    l1: float,
+    candidates: int,
+    tolerance: float,
+    gram_floats: int = GRAM_FLOATS,
+) -> Half:
+    """Row i: the items j with w_j > 0 and these weights, for the w that minimises
+
+        ½ wᵀ(G + D) w − G_iᵀw + λ₁ Σ w    over w ≥ 0, w_i = 0,   G = AᵀA, D_jj = λ₂ + λ₂′ G_jj
+
+    by greedy coordinate descent over the candidates with the largest first gain. An item is done
+    when no gain reaches the tolerance times G_ii.
+    """
+    users, items = len(by_user.pointers) - 1, len(by_item.pointers) - 1
+    return Half(
+        *_native.neighbours(
+            _native.Half(by_user.pointers, by_user.indices, by_user.values, items),
+            _native.Half(by_item.pointers, by_item.indices, by_item.values, users),
+            l2,
+            l2_per_rating,
+            l1,
+            max(1, min(candidates, items)),
+            MOST_UPDATES,
+            tolerance,
+            gram_floats,
+        )
+    )

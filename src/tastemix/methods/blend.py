@@ -1,0 +1,125 @@
+"""What `recommend` orders by: tastes beside rated items and popularity, weighted by trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tastemix.data.ratings import Ratings
+from tastemix.methods.neighbours import Neighbours
+from tastemix.methods.validation import LENGTH, Validation
+from tastemix.model.factors import Factors, Population
+from tastemix.model.links import Links, Weights, stars_by_user
+from tastemix.model.ordering import Ordering
+from tastemix.model.topn import best_items
+
+Block = NDArray[np.float32]
+
+TASTES = (0.0, 0.25, 0.5, 1.0, 2.0)
+POPULARITIES = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
+"""What the search tries, beside rated items of weight 1; each part has standard deviation 1."""
+FIRST = Weights(tastes=0.5, rated=1.0, popularity=0.0)
+TRIAL = Neighbours(candidates=200, tolerance=1e-4)
+"""Fewer neighbours than in the end: enough to find weights by, and soon there."""
+ROUNDS = 2
+DOUBT = 0.25
+"""Standard deviations of the hits by which other weights must be better."""
+SAMPLE = 500
+"""Users whose scores tell the standard deviations."""
+CONTENDERS = 50
+"""The best items of each part that may come to a list."""
+LEAST = 1e-6
+"""The weight of tastes in trials in place of zero, which would bring items back that are out."""
+
+
+def blended(
+    ratings: Ratings, factors: Factors, trial: Callable[[], Factors]
+) -> tuple[Links, Weights]:
+    """The links of the items and the weights of the parts.
+
+    The weights are those with the best lists on a part of the ratings that was held back, and that
+    neither links nor the trial's tastes have seen.
+    """
+    links, validation = Neighbours().links(ratings), Validation(ratings)
+    relative = FIRST
+    if len(validation.users):
+        learning = validation.learning
+        relative = _best(_Tried(validation, _Parts(learning, trial(), TRIAL.links(learning))))
+    return links, _Parts(ratings, factors, links).absolute(relative)
+
+
+class _Parts:
+    """What tastes, rated items and popularity add to scores, each by itself."""
+
+    def __init__(self, ratings: Ratings, factors: Factors, links: Links) -> None:
+        self.popularity = Population.of(ratings.items, ratings.by_item).stars(ratings.scale)
+        self.tastes = Ordering(factors, None, None, self.popularity, Weights())
+        stars = stars_by_user(ratings)
+        self.rated = Ordering(None, links, stars, self.popularity, Weights(0.0, 1.0))
+        rated = np.flatnonzero(ratings.by_user.counts).astype(np.int32)
+        self._sample = rated[:: max(1, len(rated) // SAMPLE)]
+
+    def absolute(self, relative: Weights) -> Weights:
+        """The weights of the parts whose weights are these when each has standard deviation 1."""
+        blocks = (part.block(self._sample) for part in (self.tastes, self.rated))
+        spreads = [float(part.std(dtype=np.float64)) for part in (*blocks, self.popularity)]
+        return Weights(*(w / (spread or 1.0) for w, spread in zip(relative, spreads, strict=True)))
+
+
+class _Tried:
+    """The hits of weights, in lists of the items that are among the best of any part."""
+
+    def __init__(self, validation: Validation, parts: _Parts) -> None:
+        self._unit = parts.absolute(Weights(1.0, 1.0, 1.0))
+        self._parts: list[tuple[Block, Block, Block]] = []
+        self._liked: list[NDArray[np.bool_]] = []
+        self._known: dict[Weights, int] = {}
+        popularity = parts.popularity
+        for users, seen in validation.chunks():
+            tastes, rated = parts.tastes.block(users), parts.rated.block(users)
+            popular = np.tile(popularity, (len(users), 1))
+            lists = [
+                best_items(
+                    block.__getitem__, np.arange(len(users), dtype=np.int32), seen, None, CONTENDERS
+                )
+                for block in (tastes, rated, popular)
+            ]
+            items = np.sort(np.hstack(lists), axis=1)
+            again = np.diff(items, axis=1, prepend=-1) == 0  # Also −1, where there are no more.
+            values = [np.take_along_axis(part, items, axis=1) for part in (tastes, rated, popular)]
+            values[0][again | (items < 0)] = -np.inf
+            self._parts.append((values[0], values[1], values[2]))
+            self._liked.append(validation.liked(users, items) & ~again)
+
+    def hits(self, weights: Weights) -> int:
+        """Of lists by these weights."""
+        if weights not in self._known:
+            self._known[weights] = sum(map(self._hits, self._parts, self._liked, repeat(weights)))
+        return self._known[weights]
+
+    def _hits(
+        self, parts: tuple[Block, Block, Block], liked: NDArray[np.bool_], weights: Weights
+    ) -> int:
+        total = parts[0] * np.float32(max(weights.tastes, LEAST) * self._unit.tastes)
+        total += parts[1] * np.float32(weights.rated * self._unit.rated)
+        total += parts[2] * np.float32(weights.popularity * self._unit.popularity)
+        length = min(LENGTH, total.shape[1])
+        best = np.argpartition(-total, length - 1, axis=1)[:, :length]
+        return int(np.take_along_axis(liked, best, axis=1).sum())
+
+
+def _best(tried: _Tried) -> Weights:
+    """The weights with the most hits, one after the other, twice; the first if it is in doubt."""
+
+    def better(best: Weights, others: list[Weights]) -> Weights:
+        other, hits = max(others, key=tried.hits), tried.hits(best)
+        return other if tried.hits(other) > hits + DOUBT * hits**0.5 else best
+
+    best = FIRST
+    for _ in range(ROUNDS):
+        best = better(best, [best._replace(popularity=p) for p in POPULARITIES])
+        best = better(best, [best._replace(tastes=t) for t in TASTES])
+    return best

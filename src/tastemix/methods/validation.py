@@ -1,0 +1,64 @@
+"""How good lists are, on a part of the ratings that was held back: for settings found from data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tastemix.data.ids import Indices
+from tastemix.data.ratings import Half, Ratings
+from tastemix.engine.start import drawn
+from tastemix.model.factors import Scores
+from tastemix.model.links import in_stars
+from tastemix.model.topn import chosen
+
+SEED, SHARE = 2, 0.1
+"""Which ratings are held back, and the share of them."""
+LIKED = 4.0
+"""Stars of an item that is worth being on a list."""
+LENGTH = 10
+MOST_SCORES, AT_ONCE = 1 << 27, 1 << 22
+"""Scores of the users that are judged for all items, and those held at a time."""
+
+
+class Validation:
+    """Ratings to learn from, and lists judged by the liked ones among those held back."""
+
+    def __init__(self, ratings: Ratings) -> None:
+        taken = drawn(len(ratings), SEED, SHARE)
+        liked = in_stars(ratings.by_user.values, ratings.scale) >= LIKED
+        self.learning = ratings.subset(~taken)
+        self._held = ratings.subset(taken & liked).by_user
+        there = np.flatnonzero(self._held.counts).astype(np.int32)
+        most = max(1, MOST_SCORES // len(ratings.items))
+        if len(there) > most:
+            there = there[np.linspace(0, len(there) - 1, most).astype(np.int64)]
+        if len(self.learning) == 0:
+            there = there[:0]
+        self.users: Indices = there
+        """Those with a liked item among what was held back, as many as are judged; none where
+        nothing is left to learn from."""
+        self._items = len(ratings.items)
+
+    def chunks(self) -> Iterator[tuple[Indices, Half]]:
+        """Some of the users at a time, with the items they have seen."""
+        for some in np.array_split(self.users, -(-len(self.users) * self._items // AT_ONCE)):
+            yield some, chosen(self.learning.by_user, some)
+
+    def liked(self, users: Indices, items: Indices) -> NDArray[np.bool_]:
+        """Which items (a row for each of these users) are liked ones that were held back."""
+        held = chosen(self._held, users)
+        key = held.rows.astype(np.int64) * self._items
+        key += held.indices[held.pointers[0] : held.pointers[-1]]
+        row = np.arange(len(users), dtype=np.int64)[:, None] * self._items
+        return np.isin(row + items, key) & (items >= 0)
+
+    def hits(self, scores: Scores) -> int:
+        """The liked items in the lists of the users."""
+        length = min(LENGTH, self._items)
+        return sum(
+            int(self.liked(some, scores.best(some, seen, None, length)).sum())
+            for some, seen in self.chunks()
+        )

@@ -1,0 +1,100 @@
+"""What `recommend` orders by: tastes, rated items and popularity, each with its weight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tastemix.data.ids import Ids, Indices
+from tastemix.data.ratings import Half
+from tastemix.errors import ParameterError
+from tastemix.model import explain
+from tastemix.model.factors import Factors, Floats
+from tastemix.model.links import Links, Weights
+from tastemix.model.topn import Allowed, best_items, chosen
+
+NO_RATINGS = (
+    "this model was saved without its ratings, which its scores are sums over: "
+    "save it with them, or fold the user in"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Ordering:
+    """score = α w_u·h_i + β Σ_j a_uj w_ji + γ p_i: nonnegative parts with the weights α, β, γ.
+
+    factors: the tastes, if any. links, stars: the items that speak for an item, and what every user
+    rated. popularity: p, the sum of an item's stars.
+    """
+
+    factors: Factors | None
+    links: Links | None
+    stars: Half | None
+    popularity: NDArray[np.float32]
+    weights: Weights
+
+    def pairs(self, user: Indices, item: Indices) -> Floats:
+        """See Scores.pairs."""
+        tastes, rated, popularity = self.weights
+        result: Floats = popularity * self.popularity[item].astype(np.float64)
+        if self.factors is not None:
+            result += tastes * (self.factors.pairs(user, item) - self.factors.shift)
+        if self.links is not None:
+            stars = self._stars
+            result += rated * self.links.linked.pairs(
+                stars.pointers, stars.indices, stars.values, user, item
+            )
+        return result
+
+    def block(self, user: Indices) -> NDArray[Any]:
+        """See Scores.block."""
+        tastes, rated, popularity = self.weights
+        base = np.float32(popularity) * self.popularity
+        if self.factors is None:
+            scores = np.tile(base, (len(user), 1))
+        else:
+            weighted = self.factors.users[user] * np.float32(tastes / self.factors.members)
+            scores = weighted @ self.factors.items.T
+            scores += base
+        if self.links is not None:
+            some = chosen(self._stars, user)
+            self.links.linked.add(some.pointers, some.indices, some.values, rated, scores)
+        return scores
+
+    def best(self, user: Indices, seen: Half, allowed: Allowed, n: int) -> Indices:
+        """See Scores.best."""
+        return best_items(self.block, user, seen, allowed, n)
+
+    def parts(self, u: int, i: int, ids: Ids, by_taste: Callable[[Factors], pa.Table]) -> pa.Table:
+        """The parts of one score, the largest first; see `Model.explain`."""
+        tables = []
+        if self.factors is not None:
+            tastes = by_taste(replace(self.factors, shift=0.0))
+            tables.append(explain.scaled(tastes, self.weights.tastes))
+        if self.links is not None:
+            items, values = self._stars.row(u)
+            found = [
+                (source, self.weights.rated * star, weight)
+                for source, star, weight in self.links.parts(i, items, values)
+            ]
+            tables.append(explain.of_rated(found, ids))
+        if self.weights.popularity:
+            tables.append(explain.popular(self.weights.popularity, float(self.popularity[i]), ids))
+        return explain.sorted_parts(pa.concat_tables(tables))
+
+    @property
+    def _stars(self) -> Half:
+        if self.stars is None:
+            raise ParameterError(NO_RATINGS)
+        return self.stars
+
+
+def by_links(links: Links, stars: Half | None) -> Ordering:
+    """Scores by what users rated alone."""
+    popularity = np.zeros(len(links), np.float32)
+    return Ordering(None, links, stars, popularity, Weights(tastes=0.0, rated=1.0))
