@@ -32,6 +32,7 @@ if not _in_main_interpreter():
     )
 
 _HOME = {
+    "data.disk.store": ("open",),
     "data.ratings": ("Ratings", "read"),
     "data.splits": ("folds", "holdout", "leave_out", "temporal"),
     "engine.cpu": ("set_threads",),

@@ -1,5 +1,6 @@
 from tastemix import errors as errors
 from tastemix.data import datasets as datasets
+from tastemix.data.disk.store import open as open
 from tastemix.data.ratings import Ratings as Ratings
 from tastemix.data.ratings import read as read
 from tastemix.data.splits import folds as folds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -15,13 +16,60 @@ Side = Literal["users", "items"]
 Pointers = NDArray[np.int64]
 
 
+Codes = NDArray[np.uint8]
+MOST_LEVELS = 256
+"""Different values that a byte can tell apart."""
+_SUMMED_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """Values in a byte each: value e is levels[codes[e]]."""
+
+    codes: Codes
+    levels: Values
+    """As many as a byte can name; those that no rating has are NaN."""
+
+    @staticmethod
+    def of(codes: Codes, levels: Any) -> Coded:
+        """Codes of the first few levels."""
+        table = np.full(MOST_LEVELS, np.nan, np.float32)
+        table[: len(levels)] = levels
+        return Coded(codes, table)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, where: Any) -> Values:
+        values: Values = self.levels[self.codes[where]]
+        return values
+
+
 @dataclass(frozen=True, eq=False)
 class Half:
     """Ratings compressed along one side: row r holds entries pointers[r] to pointers[r + 1]."""
 
     pointers: Pointers
     indices: Indices
-    values: Values
+    stored: Values | Coded
+    """As they are kept; a part of them, stored[where], is float32 in either form."""
+
+    @property
+    def values(self) -> Values:
+        """All values as float32. Of coded ones this is a copy four times as large, made once."""
+        return self._decoded if isinstance(self.stored, Coded) else self.stored
+
+    @cached_property
+    def _decoded(self) -> Values:
+        values = self.stored[:]
+        values.flags.writeable = False
+        return values
+
+    def mean(self) -> float:
+        """The mean of all values, summed in order, some at a time."""
+        count = len(self.stored)
+        parts = (slice(at, at + _SUMMED_AT_ONCE) for at in range(0, count, _SUMMED_AT_ONCE))
+        return sum(float(self.stored[part].sum(dtype=np.float64)) for part in parts) / count
 
     @property
     def counts(self) -> Pointers:
@@ -36,7 +84,7 @@ class Half:
     def row(self, number: int) -> tuple[Indices, Values]:
         """The indices and values of one row."""
         here = slice(self.pointers[number], self.pointers[number + 1])
-        return self.indices[here], self.values[here]
+        return self.indices[here], self.stored[here]
 
 
 def compressed(user: Indices, item: Indices, values: Values, users: int) -> Half:

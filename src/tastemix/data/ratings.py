@@ -6,7 +6,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,15 @@ from tastemix.data.halves import Half, Pointers, Side, compressed, transposed
 from tastemix.data.ids import Ids, Indices, encode
 from tastemix.data.reading import Times, Values, as_times, as_values, columns_of, load
 from tastemix.errors import DataError, IdError, ParameterError
+
+_HASHED_AT_ONCE = 2**22
+
+
+class Known(NamedTuple):
+    """What is otherwise made from ratings when it is first asked for."""
+
+    by_item: Half
+    fingerprint: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +46,11 @@ class Ratings:
     """Where timestamps were given: the row each entry came from, which settles equal times."""
     dated: bool = False
     """Whether the timestamps came as dates; they are then microseconds since 1970."""
+    known: Known | None = None
+    """What was found when these ratings were written to disk."""
 
     def __len__(self) -> int:
-        return len(self.by_user.values)
+        return len(self.by_user.indices)
 
     def __repr__(self) -> str:
         low, high = self.scale
@@ -66,6 +77,8 @@ class Ratings:
     @cached_property
     def by_item(self) -> Half:
         """The ratings of every item, made when they are first asked for."""
+        if self.known is not None:
+            return self.known.by_item
         return transposed(self.by_user, len(self.items))
 
     def half(self, side: Side) -> Half:
@@ -79,12 +92,15 @@ class Ratings:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of ids, values and scale, the same for any order of the rows."""
+        if self.known is not None:
+            return self.known.fingerprint
         digest = hashlib.sha256(repr(self.scale).encode())
         for ids in (self.users, self.items):
             for text in ids.texts():
                 digest.update(text)
-        for part in (self.by_user.pointers, self.by_user.indices, self.by_user.values):
-            digest.update(part.data)
+        for part in (self.by_user.pointers, self.by_user.indices, self.by_user.stored):
+            for at in range(0, len(part), _HASHED_AT_ONCE):
+                digest.update(part[at : at + _HASHED_AT_ONCE].data)
         return digest.hexdigest()
 
     def subset(self, chosen: NDArray[Any]) -> Ratings:

@@ -56,7 +56,7 @@ def updated(
         scores=counted_from_usual(head.factors, *populations),
         users=populations[0],
         items=populations[1],
-        mean=float(both.by_user.values.mean(dtype=np.float64)),
+        mean=both.by_user.mean(),
         history=(*model.history, *history),
         ratings=both,
         ranking=ranking,

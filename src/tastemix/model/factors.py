@@ -212,15 +212,15 @@ class Population:
     @staticmethod
     def of(ids: Ids, half: Half) -> Population:
         """The population of one side of the ratings."""
-        if len(ids) == 1 and len(half.values):
-            return Population(ids, np.array([half.values.mean(dtype=np.float64)]), half.counts)
+        if len(ids) == 1 and len(half.indices):
+            return Population(ids, np.array([half.mean()]), half.counts)
         mean, counts = np.full(len(ids), np.nan), half.counts
-        bounds = np.searchsorted(half.pointers, np.arange(0, len(half.values), AT_ONCE))
+        bounds = np.searchsorted(half.pointers, np.arange(0, len(half.indices), AT_ONCE))
         for first, last in pairwise([*bounds, len(ids)]):
             begin, end = half.pointers[first], half.pointers[last]
             rated = first + np.flatnonzero(counts[first:last])
             if len(rated):
-                values = half.values[begin:end].astype(np.float64)
+                values = half.stored[begin:end].astype(np.float64)
                 mean[rated] = np.add.reduceat(values, half.pointers[rated] - begin) / counts[rated]
         return Population(ids, mean, counts)
 

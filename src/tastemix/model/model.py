@@ -82,7 +82,7 @@ class Model:
             users=users,
             items=items,
             scale=ratings.scale,
-            mean=float(ratings.by_user.values.mean(dtype=np.float64)),
+            mean=ratings.by_user.mean(),
             method=type(method).__name__,
             parameters=dataclasses.asdict(method),
             phases=phases,

@@ -44,11 +44,11 @@ def best_items(
 def chosen(half: Half, rows: Indices) -> Half:
     """These rows of a half; rows that follow one another are not copied."""
     if len(rows) and (len(rows) == 1 or (np.diff(rows) == 1).all()):
-        return Half(half.pointers[rows[0] : rows[-1] + 2], half.indices, half.values)
+        return Half(half.pointers[rows[0] : rows[-1] + 2], half.indices, half.stored)
     begin, end = half.pointers[rows], half.pointers[rows + 1]
     pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(end - begin)])
     there = np.repeat(begin - pointers[:-1], end - begin) + np.arange(pointers[-1])
-    return Half(pointers, half.indices[there], half.values[there])
+    return Half(pointers, half.indices[there], half.stored[there])
 
 
 def left_out(users: Ids, items: Ids, asked: Indices, seen: Any) -> Half:

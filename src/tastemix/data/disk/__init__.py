@@ -1,0 +1,1 @@
+"""Ratings on disk: a folder of sorted halves that are mapped, and how it is made."""
