@@ -9,6 +9,7 @@ from tastemix.cli.console import OneSentence, say
 from tastemix.cli.demo import demo
 from tastemix.cli.doctor import doctor
 from tastemix.cli.reproduce import datasets, reproduce
+from tastemix.cli.serve import serve
 from tastemix.cli.train import train
 from tastemix.cli.use import evaluate, explain, recommend, tastes
 
@@ -26,6 +27,7 @@ _COMMANDS = (
     explain,
     tastes,
     evaluate,
+    serve,
     reproduce,
     datasets,
     doctor,

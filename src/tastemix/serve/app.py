@@ -1,0 +1,341 @@
+"""The service as an ASGI application: checks, routes, refusals and counts."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+import msgspec
+
+from tastemix.errors import TastemixError
+from tastemix.serve import openapi, pages
+from tastemix.serve.answers import Answers
+from tastemix.serve.counts import Counts
+from tastemix.serve.guard import Guard
+from tastemix.serve.limits import Limits
+from tastemix.serve.logs import Log
+from tastemix.serve.problems import TYPE, Headers, Refused, busy
+from tastemix.serve.routes import PREFIX, Call, Route, table
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+JSON = b"application/json"
+API = PREFIX.encode() + b"/"
+SAFE: Headers = [(b"x-content-type-options", b"nosniff")]
+PAGE: Headers = [
+    *SAFE,
+    (b"content-security-policy", pages.POLICY),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-cache"),
+    (b"vary", b"accept-encoding"),
+]
+OTHERS = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "page", "other")
+"""What is counted beside the routes of the API."""
+PAGE_AT, OTHER_AT = -2, -1
+
+
+class Reply(NamedTuple):
+    """An answer, ready to be sent."""
+
+    status: int
+    headers: Headers
+    body: bytes
+    counted: int
+    """The number of its route among those that are counted."""
+
+
+class Matched(NamedTuple):
+    """A route and what stands in the places of its path."""
+
+    route: Route
+    number: int
+    path: tuple[str, ...]
+
+
+def counted(limits: Limits) -> list[str]:
+    """What requests are counted by."""
+    return [*dict.fromkeys(PREFIX + route.path for route in table(limits)), *OTHERS]
+
+
+class Service:
+    """One model's answers to requests."""
+
+    def __init__(
+        self,
+        answers: Answers,
+        limits: Limits | None = None,
+        guard: Guard | None = None,
+        log: Log | None = None,
+        compared: bytes | None = None,
+    ) -> None:
+        self.answers, self.limits = answers, limits or Limits()
+        self.guard, self.log = guard or Guard(), log or Log("off")
+        self.draining = False
+        self._routes = table(self.limits)
+        self._names = counted(self.limits)
+        self.count(Counts(self._names, 1), 0)
+        self._by_shape: dict[tuple[int, str], list[tuple[Route, int, list[str]]]] = {}
+        for route in self._routes:
+            parts = route.path.split("/")[1:]
+            number = self._names.index(PREFIX + route.path)
+            shape = len(parts), parts[0]
+            self._by_shape.setdefault(shape, []).append((route, number, parts))
+        self._decoders = {
+            route.path: msgspec.json.Decoder(route.takes)
+            for route in self._routes
+            if route.takes is not None
+        }
+        self._encode = msgspec.json.Encoder().encode
+        self._kept: dict[tuple[bytes, bytes], Reply] = {}
+        self._kept_bytes = 0
+        self._reading = 0
+        self._files = pages.load()
+        said = openapi.described(self._routes)
+        self._said = {
+            b"/openapi.json": msgspec.json.encode(said),
+            b"/docs": openapi.page(said),
+        }
+        self._compared = compared
+
+    def count(self, counts: Counts, slot: int) -> None:
+        """Count in this slot from now on."""
+        self.counts, self._slot = counts, counts.of(slot)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            return
+        started = time.perf_counter()
+        reply = self._kept.get((scope["raw_path"], scope["query_string"]))
+        try:
+            if reply is None or scope["method"] != "GET":
+                reply = await self._answer(scope, receive)
+            else:
+                self.guard.check(scope["headers"], scope["raw_path"])
+        except Refused as refused:
+            reply = _refusal(refused)
+        except Exception:
+            traceback.print_exc(file=sys.stderr)
+            reply = _refusal(Refused(500, "the service failed here: its log says more"))
+        headers = reply.headers
+        if others := self.guard.origin(scope["headers"]):
+            headers = headers + others
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": reply.body})
+        seconds = time.perf_counter() - started
+        self._slot.add(reply.counted, reply.status, seconds)
+        if self.log.on:
+            self._note(scope, reply, seconds)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Reply:
+        path, method = scope["raw_path"], scope["method"]
+        self.guard.check(scope["headers"], path)
+        if method == "OPTIONS" and self.guard.origin(scope["headers"]):
+            return Reply(204, PREFLIGHT, b"", OTHER_AT)
+        if not path.startswith(API):
+            return self._beside(path, method, scope["headers"])
+        if path == API + b"comparison" and self._compared is not None:
+            _only_get(method)
+            return Reply(200, _about(JSON, self._compared), self._compared, OTHER_AT)
+        matched = self._match(path, method)
+        route = matched.route
+        try:
+            body = await self._body(route, scope["headers"], receive) if route.takes else None
+            query = _query(route, scope["query_string"])
+            call = Call(self.answers, self.limits, matched.path, query, body)
+            content = self._encode(route.answer(call))
+        except Refused as refused:
+            return _refusal(refused, matched.number)
+        except LookupError as error:
+            return _refusal(Refused(404, str(error.args[0])), matched.number)
+        except TastemixError as error:
+            return _refusal(Refused(422, str(error)), matched.number)
+        reply = Reply(200, _about(JSON, content), content, matched.number)
+        if route.kept:
+            self._keep((path, scope["query_string"]), reply)
+        return reply
+
+    def _keep(self, key: tuple[bytes, bytes], reply: Reply) -> None:
+        """Keep an answer; the oldest ones make room."""
+        self._kept[key] = reply
+        self._kept_bytes += len(reply.body) + len(key[0]) + len(key[1])
+        while len(self._kept) > self.limits.cached or self._kept_bytes > self.limits.cached_bytes:
+            oldest = next(iter(self._kept))
+            gone = self._kept.pop(oldest)
+            self._kept_bytes -= len(gone.body) + len(oldest[0]) + len(oldest[1])
+
+    def _match(self, path: bytes, method: str) -> Matched:
+        """The route that answers; ids are decoded part by part, so they may contain slashes."""
+        try:
+            parts = [unquote_to_bytes(part).decode() for part in path[len(API) :].split(b"/")]
+        except UnicodeDecodeError:
+            raise Refused(400, "the path is not UTF-8: percent-encode it so") from None
+        allowed = []
+        for route, number, wanted in self._by_shape.get((len(parts), parts[0]), ()):
+            if all(w == p or w[0] == "{" for w, p in zip(wanted, parts, strict=True)):
+                if route.method == ("GET" if method == "HEAD" else method):
+                    places = (p for w, p in zip(wanted, parts, strict=True) if w[0] == "{")
+                    return Matched(route, number, tuple(places))
+                allowed.append(route.method)
+        if allowed:
+            _refuse_method(allowed)
+        raise Refused(404, "there is nothing at this path: see /docs")
+
+    async def _body(self, route: Route, headers: Headers, receive: Receive) -> Any:
+        most, content = self.limits.body, b""
+        for name, value in headers:
+            if name == b"content-type":
+                content = value
+            elif name == b"content-length" and int(value) > most:
+                raise _too_large(most)
+            elif name == b"content-encoding" and value.lower() != b"identity":
+                raise Refused(415, "the body is compressed: send it as it is", [CLOSE])
+        if content.partition(b";")[0].strip().lower() != JSON:
+            raise Refused(415, "send JSON, and content-type: application/json", [CLOSE])
+        if self._reading >= self.limits.requests:
+            raise busy(429, "too many requests are being read: ask again in a second")
+        self._reading += 1
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                data = await _read(receive, most)
+        except TimeoutError:
+            raise Refused(408, "the body did not arrive in time", [CLOSE]) from None
+        finally:
+            self._reading -= 1
+        try:
+            return self._decoders[route.path].decode(data)
+        except msgspec.ValidationError as error:
+            raise Refused(422, f"the body is not as described: {error}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Refused(400, f"the body is not JSON: {error}") from None
+
+    def _beside(self, path: bytes, method: str, headers: Headers) -> Reply:
+        """Everything that is not the API."""
+        name = path.decode("latin-1")
+        known = name in OTHERS[:5]
+        at = self._names.index(name) if known else PAGE_AT
+        if known or method in ("GET", "HEAD"):
+            _only_get(method)
+        if name == "/healthz":
+            return Reply(200, _about(JSON, b"{}"), b"{}", at)
+        if name == "/readyz":
+            if self.draining:
+                return _refusal(busy(503, "the service is ending"), at)
+            return Reply(200, _about(JSON, b"{}"), b"{}", at)
+        if name == "/metrics":
+            text = self.counts.text(self._facts())
+            return Reply(200, _about(b"text/plain; version=0.0.4", text), text, at)
+        if (said := self._said.get(path)) is not None:
+            kind = b"text/html; charset=utf-8" if name == "/docs" else JSON
+            return Reply(200, [*_about(kind, said), *PAGE[1:]], said, at)
+        file = self._files.get(name)
+        if file is None and name[1:].partition("/")[0] in pages.ROOTS and name[:1] == "/":
+            file = self._files.get("/")
+        if file is None:
+            raise Refused(404, "there is nothing at this path: see /docs")
+        _only_get(method)
+        return _sent(file, headers)
+
+    def _facts(self) -> dict[str, float]:
+        model = self.answers.model
+        return {
+            "model_generation": self.answers.generation,
+            "model_users": len(model.users.ids),
+            "model_items": len(model.items.ids),
+        }
+
+    def _note(self, scope: Scope, reply: Reply, seconds: float) -> None:
+        client = (scope["client"] or ("-",))[0]
+        path = self._names[reply.counted]
+        if self.log.ids or path in ("page", "other"):
+            path = scope["raw_path"].decode("latin-1") if self.log.ids else path
+        self.log.add(client, scope["method"], path, reply.status, len(reply.body), seconds)
+
+
+CLOSE = b"connection", b"close"
+PREFLIGHT: Headers = [
+    (b"access-control-allow-methods", b"GET, POST, PUT"),
+    (b"access-control-allow-headers", b"content-type, authorization"),
+    (b"access-control-max-age", b"600"),
+]
+
+
+def _about(kind: bytes, body: bytes) -> Headers:
+    return [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *SAFE]
+
+
+def _refusal(refused: Refused, at: int = OTHER_AT) -> Reply:
+    body = refused.body()
+    return Reply(refused.status, [*_about(TYPE, body), *refused.headers], body, at)
+
+
+def _too_large(most: int) -> Refused:
+    return Refused(413, f"the body has more than {most:,} bytes: send less at once", [CLOSE])
+
+
+def _only_get(method: str) -> None:
+    if method not in ("GET", "HEAD"):
+        _refuse_method(["GET"])
+
+
+def _refuse_method(allowed: Sequence[str]) -> None:
+    if "GET" in allowed:
+        allowed = [*allowed, "HEAD"]
+    listed = ", ".join(sorted(allowed))
+    raise Refused(405, f"this path takes {listed}", [(b"allow", listed.encode())])
+
+
+async def _read(receive: Receive, most: int) -> bytes:
+    data = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refused(400, "the body ended early")
+        data += bytes(message.get("body", b""))
+        if len(data) > most:
+            raise _too_large(most)
+        if not message.get("more_body"):
+            return data
+
+
+def _query(route: Route, text: bytes) -> Mapping[str, Any]:
+    """The parameters of a route, read or as they are by default."""
+    found = {parameter.name: parameter.default for parameter in route.parameters}
+    if not text:
+        return found
+    known = {parameter.name: parameter for parameter in route.parameters}
+    given = set()
+    try:
+        pairs = parse_qsl(
+            text.decode("ascii"), keep_blank_values=True, max_num_fields=20, errors="strict"
+        )
+    except ValueError:
+        raise Refused(400, "the query is not UTF-8, or has too many parts") from None
+    for name, value in pairs:
+        if name not in known or name in given:
+            listed = ", ".join(known) or "none"
+            raise Refused(422, f"{name[:40]!r} is not known or given twice: known are {listed}")
+        given.add(name)
+        found[name] = known[name].read(value)
+    return found
+
+
+def _sent(file: pages.File, headers: Headers) -> Reply:
+    given = dict(headers)
+    tagged = [*PAGE, (b"etag", file.tag)]
+    if given.get(b"if-none-match") == file.tag:
+        return Reply(304, tagged, b"", PAGE_AT)
+    body = file.content
+    if b"gzip" in given.get(b"accept-encoding", b""):
+        body, tagged = file.zipped, [*tagged, (b"content-encoding", b"gzip")]
+    length = b"content-length", b"%d" % len(body)
+    return Reply(200, [(b"content-type", file.type), length, *tagged], body, PAGE_AT)
