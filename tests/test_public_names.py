@@ -10,7 +10,7 @@ import tastemix as tm
 NAMES = """
 ANLS ANMF CNMF Baseline Factors MIXD MIXR Model NMF Neighbours Objective PR PRD PSVD Phase Popular
 RNMF Random Ratings Results SSVD TastemixError cross_validate datasets errors fit folds holdout
-leave_out load metrics open read set_threads temporal
+leave_out load metrics open read search set_threads temporal
 """
 
 

@@ -39,6 +39,7 @@ _HOME = {
     "engine.objective": ("Objective",),
     "errors": ("TastemixError",),
     "evaluation.cross_validation": ("Results", "cross_validate"),
+    "evaluation.search": ("search",),
     "methods.anmf": ("ANMF",),
     "methods.baselines": ("Baseline", "Popular", "Random"),
     "methods.cnmf": ("CNMF",),

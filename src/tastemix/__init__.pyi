@@ -13,6 +13,7 @@ from tastemix.errors import TastemixError as TastemixError
 from tastemix.evaluation import metrics as metrics
 from tastemix.evaluation.cross_validation import Results as Results
 from tastemix.evaluation.cross_validation import cross_validate as cross_validate
+from tastemix.evaluation.search import search as search
 from tastemix.methods.anmf import ANMF as ANMF
 from tastemix.methods.baselines import Baseline as Baseline
 from tastemix.methods.baselines import Popular as Popular

@@ -89,7 +89,7 @@ COMPRESS = "--compress merges the fits of a mean: give --members 3, say"
         (["--rank", "0"], "rank is 0"),
         (["--user", "who"], "no column 'who'"),
         (["--scale", "1", "3"], "is 4, outside the scale 1 to 3"),
-        (["--duplicates", "first"], "choose 'refuse', 'last' or 'mean'"),
+        (["--duplicates", "first"], "choose 'refuse', 'last', 'mean', 'sum' or 'count'"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_leaves_nothing(
@@ -251,7 +251,8 @@ def test_evaluate_judges_other_ratings(model: Path, ratings: Path) -> None:
     half = table.by_user
     predicted = loaded.predict(table.users.take(half.rows), table.items.take(half.indices))
     assert found["rmse"] == pytest.approx(np.sqrt(np.mean((predicted - half.values) ** 2)))
-    assert len(found) == 20
+    assert len(found) == 25
+    assert found["catalogue_coverage"] == loaded.evaluate(table)["catalogue_coverage"]
     assert ["rmse", f"{found['rmse']:.4f}"] in cells(tastemix("evaluate", model, ratings).stdout, 2)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
@@ -388,3 +389,38 @@ def test_ratings_of_ids_that_are_not_known_are_refused() -> None:
     users, items = Ids.known(["ann"], "user"), Ids.known(["Heat"], "item")
     with pytest.raises(IdError, match="the item in row 1 is not a known item"):
         tm.Ratings.over(users, items, ["ann", "ann"], ["Heat", "Up"], [1, 2], None, (1, 5))
+
+
+PLAYS = {"user": ["a", "a", "b", "a"], "item": ["x", "y", "x", "x"], "n": [3.0, 1.0, 2.0, 4.0]}
+
+
+def test_repeated_pairs_are_added_up_or_counted() -> None:
+    table = pa.table(PLAYS)
+    sums = tm.Ratings.from_table(table, rating="n", duplicates="sum")
+    assert sums.to_table()["rating"].to_pylist() == [7, 1, 2]
+    assert sums.scale == (1, 7)
+    counts = tm.Ratings.from_table(table, rating="n", duplicates="count")
+    assert counts.to_table()["rating"].to_pylist() == [2, 1, 1]
+    assert counts.scale == (0, 2)
+    once = tm.Ratings.from_table(table.slice(0, 3), rating="n", duplicates="count")
+    assert once.to_table()["rating"].to_pylist() == [1, 1, 1]
+
+
+def test_without_ratings_every_row_is_a_play(tmp_path: Path) -> None:
+    table = pa.table({**PLAYS, "at": [4, 3, 2, 9]}).drop_columns("n")
+    pacsv.write_csv(table, tmp_path / "plays.csv")
+    pq.write_table(table, tmp_path / "plays.parquet")
+    found = [
+        tm.Ratings.from_table(table, rating=None, timestamp="at"),
+        tm.Ratings.from_table(table.to_pandas(), rating=None, timestamp="at"),
+        tm.read(tmp_path / "plays.csv", rating=None, timestamp="at"),
+        tm.read(tmp_path / "plays.parquet", rating=None, timestamp="at"),
+    ]
+    for ratings in found:
+        assert ratings.to_table()["rating"].to_pylist() == [2, 1, 1]
+        assert ratings.to_table()["timestamp"].to_pylist() == [9, 3, 2]
+        assert ratings.scale == (0, 2)
+    plain = tm.read(tmp_path / "plays.csv", rating=None)
+    assert plain.to_table().equals(found[0].to_table().drop_columns("timestamp"))
+    with pytest.raises(DuplicateError, match="twice, in rows 0 and 3"):
+        tm.read(tmp_path / "plays.csv", rating=None, duplicates="refuse")

@@ -80,7 +80,9 @@ def test_settings_beside_the_best_are_tried(
         *((10, 0.1), (10, 0.4)),
     }
     assert [m.rank for m in beside(tm.CNMF(rank=10))] == [7, 14]
-    assert list(beside(tm.Baseline())) == []
+    assert [m.shrinkage for m in beside(tm.Baseline())] == [2.5, 10]
+    assert {m.l2 for m in beside(tm.ANMF(rank=10, l2=3.0))} == {1.5, 3, 6}
+    assert list(beside(tm.Popular())) == []
 
 
 def test_ranks_grow_with_the_ratings() -> None:

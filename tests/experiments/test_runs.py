@@ -13,7 +13,7 @@ import pytest
 
 import tastemix as tm
 from tastemix.errors import DataError
-from tastemix.evaluation.cross_validation import Judge
+from tastemix.evaluation.judging import Judge
 from tastemix.experiments.runs import LAST, Log, Record, Run, execute, means
 from tests.conftest import Watched, random_ratings
 

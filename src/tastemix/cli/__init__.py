@@ -4,10 +4,12 @@ from typing import Annotated
 
 import typer
 
+from tastemix.cli.change import fold_in, update
 from tastemix.cli.compare import compare
 from tastemix.cli.console import OneSentence, say
 from tastemix.cli.demo import demo
 from tastemix.cli.doctor import doctor
+from tastemix.cli.predict import predict, similar
 from tastemix.cli.reproduce import datasets, reproduce
 from tastemix.cli.serve import serve
 from tastemix.cli.train import train
@@ -24,8 +26,12 @@ _COMMANDS = (
     compare,
     train,
     recommend,
+    predict,
     explain,
+    similar,
     tastes,
+    fold_in,
+    update,
     evaluate,
     serve,
     reproduce,

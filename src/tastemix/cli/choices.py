@@ -25,6 +25,7 @@ METHODS = {
 }
 DEFAULT_RANK = 10
 
+Saved = Annotated[Path, typer.Argument(help="Folder of a model saved by train.")]
 File = Annotated[Path, typer.Argument(help="CSV or Parquet file with one rating per row.")]
 User = Annotated[str, typer.Option("--user", help="Name of the user id column.")]
 Item = Annotated[str, typer.Option("--item", help="Name of the item id column.")]
@@ -39,7 +40,8 @@ DuplicatesOption = Annotated[
     str,
     typer.Option(
         "--duplicates",
-        help="What to do if a user rated an item more than once: refuse, last or mean.",
+        help="What to do if a user rated an item more than once: refuse, or keep the last, "
+        "mean, sum or count.",
     ),
 ]
 EngineOption = Annotated[
@@ -98,6 +100,11 @@ def table(
 
 def _as_option(keyword: re.Match[str]) -> str:
     return f"--{keyword[1]} {keyword[2]}" if keyword[2] else f"--{keyword[1]}"
+
+
+def method_names(typed: str) -> list[str]:
+    """The names of methods that start with what was typed, for the shell to complete."""
+    return [name for name in (*METHODS,) if name.startswith(typed.lower())]
 
 
 def _dashed(name: str) -> str:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from tastemix.cli import choices
 from tastemix.cli.console import err, facts, out, progress, say
+from tastemix.cli.tables import Csv, Json, printed
 from tastemix.data.ratings import Ratings
 from tastemix.engine import engine_of
 from tastemix.evaluation.cross_validation import Results, cross_validate
@@ -47,7 +48,8 @@ def compare(
     scale: choices.ScaleOption = None,
     duplicates: choices.DuplicatesOption = "refuse",
     engine: choices.EngineOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    as_json: Json = False,
+    as_csv: Csv = False,
 ) -> None:
     """Cross-validate methods on a file of ratings and print their metrics.
 
@@ -57,7 +59,8 @@ def compare(
     untuned = [choices.method(name, default_rank=rank) for name in names]
     engine_of(engine)  # a wrong name is told before the file is read
     table = choices.table(ratings, user, item, rating, scale, duplicates)
-    if not as_json:
+    plain = as_json or as_csv
+    if not plain:
         say(str(table))
     chosen = [choices.tuned(method, table) for method in untuned]
     results = judged(chosen, table, folds, seed, engine)
@@ -65,14 +68,12 @@ def compare(
         err.print(f"{name} failed and was left out: {escape(reason)}", soft_wrap=True)
     if not results.methods():
         raise typer.Exit(1)
-    if as_json:
-        out.print_json(data=results.summary().to_pylist())
-    else:
+    if not printed(results.summary().to_pylist(), as_json, as_csv):
         out.print(shown(results, folds))
         say(LEGEND)
     if output is not None:
         page = report(output, f"Methods on {ratings.name}", results, table, folds)
-        (err.print if as_json else say)(f"report written to {escape(str(page))}")
+        (err.print if plain else say)(f"report written to {escape(str(page))}")
 
 
 def judged(

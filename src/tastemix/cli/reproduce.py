@@ -11,6 +11,7 @@ from rich.table import Table
 
 from tastemix.cli import choices
 from tastemix.cli.console import facts, out, progress, say, warn
+from tastemix.cli.tables import Csv, Json, printed
 from tastemix.data import datasets as known_datasets
 from tastemix.engine import engine_of
 from tastemix.experiments import EXPERIMENTS, FULL, QUICK, Context, plan
@@ -89,17 +90,14 @@ def reproduce(
     say(f"report written to [bold]{escape(str(page))}[/]")
 
 
-def datasets(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def datasets(as_json: Json = False, as_csv: Csv = False) -> None:
     """List the known data sets, and where each was found or would be downloaded from."""
     found = known_datasets.known()
-    if as_json:
-        rows = [
-            {"name": s.dataset.name, "about": s.dataset.about, "found": s.found, "where": str(s)}
-            for s in found
-        ]
-        out.print_json(data=rows)
+    rows = [
+        {"name": s.dataset.name, "about": s.dataset.about, "found": s.found, "where": str(s)}
+        for s in found
+    ]
+    if printed(rows, as_json, as_csv):
         return
     table = Table("name", "what", "where")
     for status in found:

@@ -31,7 +31,11 @@ def train(
         ),
     ],
     method: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(choices.METHODS)} (default: cnmf).")
+        str | None,
+        typer.Option(
+            help=f"One of {', '.join(choices.METHODS)} (default: cnmf).",
+            autocompletion=choices.method_names,
+        ),
     ] = None,
     rank: Annotated[
         int | None,

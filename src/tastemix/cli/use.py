@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 import pyarrow as pa
 import typer
@@ -12,19 +12,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from tastemix.cli import choices
-from tastemix.cli.console import out, say
-from tastemix.data.ids import Ids
+from tastemix.cli.console import out, progress, say
+from tastemix.cli.tables import Csv, Json, Output, checked, keep_or_show, print_json, printed
 from tastemix.errors import ParameterError
-from tastemix.evaluation import metrics
-from tastemix.model.model import Of
+from tastemix.model.everyone import users_at_once
+from tastemix.model.model import Model, Of
 from tastemix.persistence import load
+from tastemix.persistence.tables import write
 
-Saved = Annotated[Path, typer.Argument(help="Folder of a model saved by train.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 UserId = Annotated[str, typer.Option("--user", help="User id.")]
-UserIds = Annotated[
-    list[str], typer.Option("--user", help="User id; repeat the option for more users.")
-]
 ItemId = Annotated[str, typer.Option("--item", help="Item id.")]
 Explained = Annotated[str, typer.Option("--of", help="rating, or score: what recommend orders by.")]
 AttributesFile = Annotated[
@@ -38,43 +34,77 @@ AttributesFile = Annotated[
 
 
 def recommend(
-    model: Saved,
-    user: UserIds,
+    model: choices.Saved,
+    user: Annotated[
+        list[str] | None,
+        typer.Option("--user", help="User id; repeat the option for more users."),
+    ] = None,
+    everyone: Annotated[
+        bool, typer.Option("--all", help="Recommend to every user; needs -o.")
+    ] = False,
+    output: Output = None,
     n: Annotated[int, typer.Option("-n", help="Number of items per user.")] = 10,
     include_seen: Annotated[
         bool, typer.Option("--include-seen", help="Include items the user has already rated.")
     ] = False,
     as_json: Json = False,
+    as_csv: Csv = False,
 ) -> None:
     """Recommend the best items a user has not rated yet.
 
     Examples: tastemix recommend movies.tastemix --user ann -n 5
 
-    tastemix recommend movies.tastemix --user ann --user bob
+    tastemix recommend movies.tastemix --all -o top.parquet
     """
+    if everyone == bool(user):
+        raise ParameterError("recommend is for somebody: give --user ID or --all, one of the two")
+    if everyone and (output is None or include_seen):
+        wrong = "needs a file: add -o top.parquet" if output is None else "leaves out what is seen"
+        raise ParameterError(f"--all {wrong}")
+    if output is not None:
+        checked(output)
     fitted = load(model)
-    ids = [_id(fitted.users.ids, typed) for typed in user]
+    if everyone and output is not None:
+        _for_everyone(fitted, n, output)
+        return
+    ids = [fitted.users.ids.typed(typed) for typed in user or ()]
     asked = ids[0] if len(ids) == 1 else ids
-    _show(fitted.recommend(asked, n, seen=[] if include_seen else None), as_json)
+    found = fitted.recommend(asked, n, seen=[] if include_seen else None)
+    keep_or_show(found, output, as_json, as_csv)
+
+
+def _for_everyone(fitted: Model, n: int, output: Path) -> None:
+    """Write everyone's recommendations, some users at a time."""
+    reader, users = fitted.recommend_all(n), len(fitted.users.ids)
+    at_once = users_at_once(n)
+
+    def shown() -> Iterator[pa.RecordBatch]:
+        with progress("users", users) as show:
+            for number, batch in enumerate(reader, 1):
+                yield batch
+                show(min(number * at_once, users))
+
+    rows = write(shown(), reader.schema, output)
+    say(f"{rows:,} recommendations for {users:,} users in [bold]{escape(str(output))}[/]")
 
 
 def explain(
-    model: Saved,
+    model: choices.Saved,
     user: UserId,
     item: ItemId,
     of: Explained = "rating",
     attributes: AttributesFile = None,
     as_json: Json = False,
+    as_csv: Csv = False,
 ) -> None:
     """Explain a predicted rating, taste by taste.
 
     Example: tastemix explain movies.tastemix --user ann --item Heat
     """
     fitted = load(model)
-    ids = _id(fitted.users.ids, user), _id(fitted.items.ids, item)
+    ids = fitted.users.ids.typed(user), fitted.items.ids.typed(item)
     parts = fitted.explain(*ids, of=cast(Of, of), attributes=attributes)
-    if as_json:
-        _show(parts, as_json)
+    if printed(parts.to_pylist(), as_json, as_csv):
         return
     table = Table("part", "named", "user", "item", "adds", "because of")
     for row in parts.to_pylist():
@@ -91,19 +121,19 @@ def explain(
 
 
 def tastes(
-    model: Saved,
+    model: choices.Saved,
     n: Annotated[int, typer.Option("-n", help="Number of items per taste.")] = 8,
     of: Explained = "rating",
     attributes: AttributesFile = None,
     as_json: Json = False,
+    as_csv: Csv = False,
 ) -> None:
     """List the most typical items of each taste, the taste that adds most first.
 
     Example: tastemix tastes movies.tastemix -n 5
     """
     found = load(model).tastes(n, of=cast(Of, of), attributes=attributes)
-    if as_json:
-        _show(found, as_json)
+    if printed(found.to_pylist(), as_json, as_csv):
         return
     table = Table("taste", "adds", *(["named"] if attributes else []), "its items")
     rows = found.to_pylist()
@@ -116,13 +146,14 @@ def tastes(
 
 
 def evaluate(
-    model: Saved,
+    model: choices.Saved,
     ratings: choices.File,
     user: choices.User = "user",
     item: choices.Item = "item",
     rating: choices.Rating = "rating",
     duplicates: choices.DuplicatesOption = "refuse",
     as_json: Json = False,
+    as_csv: Csv = False,
 ) -> None:
     """Evaluate a saved model on ratings it was not trained on, with every metric.
 
@@ -130,42 +161,15 @@ def evaluate(
     """
     fitted = load(model)
     table = choices.table(ratings, user, item, rating, fitted.scale, duplicates)
-    half = table.by_user
-    pairs = (
-        fitted.users.ids.find(table.users.values)[half.rows],
-        fitted.items.ids.find(table.items.values)[half.indices],
-    )
-    score = fitted.predict_numbers(*pairs, clip=False)
-    predicted = score.clip(*fitted.scale)
-    found = metrics.evaluate(half.rows, half.values, predicted, score=score, scale=fitted.scale)
-    if as_json:
-        known = {name: None if math.isnan(value) else value for name, value in found.items()}
-        out.print_json(data=known)
+    found = fitted.evaluate(table)
+    if as_json and not as_csv:
+        print_json(found)
+        return
+    if printed(
+        [{"metric": name, "value": value} for name, value in found.items()], as_json, as_csv
+    ):
         return
     shown = Table("metric", "value")
     for name, value in found.items():
         shown.add_row(name, f"{value:.4f}")
     out.print(shown)
-
-
-def _id(ids: Ids, typed: str) -> Any:
-    """An id as the model holds it, from what was typed."""
-    try:
-        found = pa.array([typed]).cast(ids.values.type)[0].as_py()
-    except pa.ArrowException:
-        raise ParameterError(
-            f"{typed!r} cannot be a {ids.what} id of this model: they look like {ids[0]!r}"
-        ) from None
-    ids.number(found)
-    return found
-
-
-def _show(found: pa.Table, as_json: bool) -> None:
-    if as_json:
-        out.print_json(data=found.to_pylist(), default=str)
-        return
-    table = Table(*found.column_names)
-    for row in found.to_pylist():
-        cells = (f"{v:.3f}" if isinstance(v, float) else escape(str(v)) for v in row.values())
-        table.add_row(*cells)
-    out.print(table)

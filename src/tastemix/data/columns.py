@@ -13,6 +13,11 @@ ERRORS = {"user": IdError, "item": IdError, "rating": RatingError, "timestamp": 
 _LISTED = 20
 
 
+def named(columns: Sequence[str | None]) -> list[str]:
+    """The columns that have a name."""
+    return [name for name in columns if name is not None]
+
+
 def positions(wanted: Sequence[str], present: Sequence[str]) -> list[int]:
     """Where the wanted columns are among those that are there."""
     for name in wanted:

@@ -12,7 +12,9 @@ from tastemix.data.ids import Ids, Indices
 from tastemix.data.reading import Times, Values
 from tastemix.errors import DataError, DuplicateError, ParameterError, RatingError
 
-Duplicates = Literal["refuse", "last", "mean"]
+Duplicates = Literal["refuse", "last", "mean", "sum", "count"]
+ADDED_UP = ("sum", "count")
+"""These make new values, whose range is not that of the old ones."""
 Scale = tuple[float, float]
 LEAST_SCALE = 1e-15
 """Of a scale's further end from zero: products of a few such numbers are still 32-bit ones."""
@@ -75,7 +77,11 @@ def in_order(
     What is in order already is not sorted again. The values are never the caller's own array.
     """
     if duplicates not in get_args(Duplicates):
-        raise ParameterError(f"duplicates is {duplicates!r}: choose 'refuse', 'last' or 'mean'")
+        raise ParameterError(
+            f"duplicates is {duplicates!r}: choose 'refuse', 'last', 'mean', 'sum' or 'count'"
+        )
+    if duplicates == "count":
+        values = np.ones_like(values)
     if ascending(user, item):
         return user, item, values.copy(), np.arange(len(values), dtype=np.int32)
     user, item, row = sorted_by_pair(user, item, (len(users), len(items)))
@@ -87,19 +93,26 @@ def in_order(
         raise DuplicateError(
             f"user {users[user[at]]!r} rated item {items[item[at]]!r} twice, in rows {row[at]} "
             f"and {row[at + 1]} ({np.count_nonzero(repeats):,} such repeats): "
-            "pass duplicates='last' or duplicates='mean' to keep one"
+            "pass duplicates='last' or duplicates='mean' to keep one, or duplicates='sum' or "
+            "duplicates='count' for plays"
         )
     first, last = np.append(True, ~repeats), np.append(~repeats, True)
     if timestamp is not None:
         tied = np.flatnonzero(~(first & last))
         rows = row[tied]
         row[tied] = rows[np.lexsort((timestamp[rows], item[tied], user[tied]))]
-    kept = values[row[last]] if duplicates == "last" else _means(values[row], first)
-    return user[last], item[last], kept, row[last]
+    if duplicates == "last":
+        return user[last], item[last], values[row[last]], row[last]
+    sums, counts = _sums(values[row], first)
+    kept = sums / counts if duplicates == "mean" else sums
+    return user[last], item[last], kept.astype(np.float32), row[last]
 
 
-def _means(values: Values, first: NDArray[np.bool_]) -> Values:
-    """The mean of every run of values; `first` marks where a run begins."""
+def _sums(
+    values: Values, first: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The sum and the length of every run of values; `first` marks where a run begins."""
     starts = np.flatnonzero(first)
-    counts = np.diff(np.append(starts, len(values)))
-    return (np.add.reduceat(values, starts, dtype=np.float64) / counts).astype(np.float32)
+    return np.add.reduceat(values, starts, dtype=np.float64), np.diff(
+        np.append(starts, len(values))
+    )

@@ -96,6 +96,17 @@ class Ids:
             )
         return found
 
+    def typed(self, text: str) -> Any:
+        """The known id that a text spells, as on a command line."""
+        try:
+            found = pa.array([text]).cast(self.values.type)[0].as_py()
+        except pa.ArrowException:
+            raise IdError(
+                f"{text!r} cannot be a {self.what} id of this model: they look like {self[0]!r}"
+            ) from None
+        self.number(found)
+        return found
+
     def texts(self) -> Iterator[bytes]:
         """The ids spelled out, to be hashed: the same bytes however Arrow holds them."""
         for start in range(0, len(self), _HASHED_AT_ONCE):

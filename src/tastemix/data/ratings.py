@@ -136,32 +136,34 @@ class Ratings:
         table: Any,
         user: str = "user",
         item: str = "item",
-        rating: str = "rating",
+        rating: str | None = "rating",
         timestamp: str | None = None,
         scale: Scale | None = None,
-        duplicates: Duplicates = "refuse",
+        duplicates: Duplicates | None = None,
     ) -> Ratings:
         """Ratings from a table of pandas, polars (lazy or not), duckdb, pyarrow, or any that speaks
         the Arrow stream protocol.
 
-        The scale is the range of the ratings unless given. Of a pair rated twice, "last" keeps the
-        latest by timestamp, or else the one further down, and "mean" averages.
+        The scale is the range of the ratings unless given. A pair rated twice is refused. "last"
+        keeps the latest by timestamp, or else the one further down, "mean" averages, "sum" adds up
+        and "count" counts. With rating=None every row is a play or a click, and these are counted,
+        on a scale from 0.
         """
-        names = [user, item, rating] + ([timestamp] if timestamp is not None else [])
+        names = [user, item, rating, *([] if timestamp is None else [timestamp])]
         return _from_columns(columns_of(table, names), scale, duplicates)
 
     @staticmethod
     def from_arrays(
         user: Any,
         item: Any,
-        rating: Any,
+        rating: Any = None,
         *,
         timestamp: Any = None,
         scale: Scale | None = None,
-        duplicates: Duplicates = "refuse",
+        duplicates: Duplicates | None = None,
     ) -> Ratings:
         """Ratings from three equally long sequences; otherwise as from_table."""
-        columns = [user, item, rating] + ([timestamp] if timestamp is not None else [])
+        columns = [user, item, rating, *([] if timestamp is None else [timestamp])]
         return _from_columns(columns, scale, duplicates)
 
     @staticmethod
@@ -251,10 +253,10 @@ def read(
     path: str | os.PathLike[str],
     user: str = "user",
     item: str = "item",
-    rating: str = "rating",
+    rating: str | None = "rating",
     timestamp: str | None = None,
     scale: Scale | None = None,
-    duplicates: Duplicates = "refuse",
+    duplicates: Duplicates | None = None,
     max_memory: int | None = None,
 ) -> Ratings:
     """Ratings from a csv or parquet file with these columns; otherwise as Ratings.from_table.
@@ -289,11 +291,20 @@ def as_ratings(data: Any, **options: Any) -> Ratings:
     return Ratings.from_table(data, **given)
 
 
-def _from_columns(columns: list[Any], scale: Scale | None, duplicates: Duplicates) -> Ratings:
-    """Ratings from columns of user, item, rating and perhaps timestamp; empties the list."""
+def _from_columns(
+    columns: list[Any], scale: Scale | None, duplicates: Duplicates | None
+) -> Ratings:
+    """Ratings from columns of user, item, rating and perhaps timestamp; empties the list.
+
+    Without ratings (None) every row counts as one.
+    """
     # Each column is let go once it is converted: together they are larger than the ratings.
     times = as_times(columns.pop()) if len(columns) == 4 else (None, False)
-    values = as_values(columns.pop())
+    rating = columns.pop()
+    values = np.ones(len(columns[0]), np.float32) if rating is None else as_values(rating)
+    if duplicates is None:
+        duplicates = "count" if rating is None else "refuse"
+    del rating
     if len(values) == 0:
         raise DataError("there are no ratings: the table has no rows")
     items, item = encode(columns.pop(), "item")
@@ -341,10 +352,14 @@ def _canonical(
 ) -> Ratings:
     """Checked, ordered by (user, item), each pair once."""
     entries.check_lengths(user, item, values, timestamp)
-    limits = entries.limits(values, scale)
+    limits = entries.limits(values, scale) if duplicates not in entries.ADDED_UP else None
     user, item, values, row = entries.in_order(
         users, items, user, item, values, timestamp, duplicates
     )
+    if limits is None:
+        if scale is None and duplicates == "count":
+            scale = (0.0, float(values.max()))
+        limits = entries.limits(values, scale)
     when, source = None, None
     if timestamp is not None:
         when, source = timestamp[row], row.astype(np.int64)

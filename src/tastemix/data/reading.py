@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tastemix.data import reading_csv, reading_parquet
-from tastemix.data.columns import ERRORS, first_line, positions, validated
+from tastemix.data.columns import ERRORS, first_line, named, positions, validated
 from tastemix.data.ids import CONVERSION_ERRORS, as_arrow
 from tastemix.errors import ColumnError, DataError
 
@@ -22,9 +22,12 @@ Times = NDArray[np.int64]
 
 
 def load(
-    path: str | os.PathLike[str], columns: Sequence[str], max_memory: int | None
-) -> list[pa.ChunkedArray]:
-    """The named columns of a csv or parquet file: user, item, rating and perhaps timestamp."""
+    path: str | os.PathLike[str], columns: Sequence[str | None], max_memory: int | None
+) -> list[pa.ChunkedArray | None]:
+    """The named columns of a csv or parquet file: user, item, and perhaps rating and timestamp.
+
+    A name that is None has none.
+    """
     try:
         file = Path(path)
     except TypeError:
@@ -38,8 +41,8 @@ def load(
         with file.open("rb") as stream:
             head = stream.read(4096)
         if head[:4] in (b"PAR1", b"PARE"):
-            table = reading_parquet.load(file, columns, max_memory)
-            return [table[name] for name in columns]
+            table = reading_parquet.load(file, named(columns), max_memory)
+            return [None if name is None else table[name] for name in columns]
         return reading_csv.load(file, head, columns, max_memory)
     except (pa.ArrowException, MemoryError, UnicodeError, OSError) as error:
         raise DataError(
@@ -48,8 +51,12 @@ def load(
         ) from None
 
 
-def columns_of(table: Any, columns: Sequence[str]) -> list[Any]:
+def columns_of(table: Any, columns: Sequence[str | None]) -> list[Any]:
     """The named columns of a table: pandas, or any that speaks the Arrow stream protocol."""
+    if None in columns:
+        found = iter(columns_of(table, named(columns)))
+        return [None if name is None else next(found) for name in columns]
+    columns = named(columns)
     if hasattr(table, "collect") and hasattr(table, "collect_schema"):  # polars, lazy
         positions(columns, table.collect_schema().names())
         table = table.select(columns).collect()

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tastemix.data import memory
-from tastemix.data.columns import ERRORS, is_text, positions
+from tastemix.data.columns import ERRORS, is_text, named, positions
 from tastemix.errors import DataError
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -28,12 +28,15 @@ _BYTES_A_ROW = 32 + memory.BYTES_A_ROW  # besides its text
 
 
 def load(
-    file: Path, head: bytes, columns: Sequence[str], max_memory: int | None
-) -> list[pa.ChunkedArray]:
-    """The named columns, typed by the first block; if that does not hold, read again as text."""
+    file: Path, head: bytes, wanted: Sequence[str | None], max_memory: int | None
+) -> list[pa.ChunkedArray | None]:
+    """The named columns: user, item, and perhaps rating and timestamp.
+
+    They are typed by the first block; if that does not hold, they are read again as text.
+    """
     from pyarrow import csv
 
-    stream = opener(file, head, max_memory)
+    stream, columns = opener(file, head, max_memory), named(wanted)
 
     def read(kinds: dict[str, pa.DataType], broken: Any = None) -> pa.Table:
         # Only a single thread knows the number of a broken row.
@@ -45,19 +48,25 @@ def load(
         )
 
     guessed = _first_block(stream(), file)
-    guess = [guessed.field(at).type for at in positions(columns, guessed.names)]
-    kinds = [pa.string(), pa.string(), pa.float64(), *map(_time_kind, guess[3:])]
+    places = positions(columns, guessed.names)
+    guess = {name: guessed.field(at).type for name, at in zip(columns, places, strict=True)}
+    rating, time = (*wanted[2:], None, None)[:2]
+    kinds = {columns[0]: pa.string(), columns[1]: pa.string()}
+    if rating is not None:
+        kinds[rating] = pa.float64()
+    if time is not None:
+        kinds[time] = _time_kind(guess[time])
     try:
-        table = read(dict(zip(columns, kinds, strict=True)))
+        table = read(kinds)
     except pa.ArrowInvalid:
         table = _read_as_text(file, columns, read)
-    user, item, rating, *times = (table[name] for name in columns)
-    return [
-        _ids(user, guess[0], "user"),
-        _ids(item, guess[1], "item"),
-        _numbers(rating, pa.float64(), "rating"),
-        *(_numbers(time, kinds[3], "timestamp") for time in times),
+    found: list[pa.ChunkedArray | None] = [
+        _ids(table[name], guess[name], what)
+        for name, what in zip(columns[:2], ("user", "item"), strict=True)
     ]
+    for name, what in zip(wanted[2:], ("rating", "timestamp"), strict=False):
+        found.append(None if name is None else _numbers(table[name], kinds[name], what))
+    return found
 
 
 def opener(file: Path, head: bytes, max_memory: int | None) -> Callable[[], Any]:

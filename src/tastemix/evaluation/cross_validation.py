@@ -17,58 +17,10 @@ from numpy.typing import NDArray
 from tastemix.data import splits
 from tastemix.data.ratings import Ratings
 from tastemix.errors import ParameterError
-from tastemix.evaluation import metrics
 from tastemix.evaluation.fitting import EngineChoice, fitted
+from tastemix.evaluation.judging import Judge
 from tastemix.evaluation.metrics.facts import lower_is_better
 from tastemix.methods import Method
-from tastemix.model.factors import Scores
-
-
-@dataclass(frozen=True)
-class Judge:
-    """How predictions for a test part are judged; None is the default of `metrics.evaluate`."""
-
-    relevant: float | None = None
-    predicted: float | None = None
-    at: int = 10
-    raw: bool = False
-    """Judge the bare products, neither clipped to the scale nor replaced for the unknown: the
-    paper's protocol."""
-    catalogue: bool = False
-    """Also judge the best items of the whole catalogue: names start with `catalogue_`."""
-
-    def __call__(
-        self, scores: Scores, train: Ratings, test: Ratings, unclipped: Any
-    ) -> dict[str, float]:
-        """Every metric of unclipped predictions for the test part; errors are those after clipping
-        unless `raw`, ranking always goes by what was not clipped. The catalogue goes by `scores`.
-        """
-        half, scale = test.by_user, test.scale
-        found = metrics.evaluate(
-            half.rows,
-            half.values,
-            unclipped if self.raw else unclipped.clip(*scale),
-            score=unclipped,
-            relevant=self.relevant,
-            predicted=self.predicted,
-            at=self.at,
-            scale=scale,
-        )
-        if self.catalogue:
-            for name, value in self.over_catalogue(scores, train, test).items():
-                found[f"catalogue_{name}"] = value
-        return found
-
-    def over_catalogue(self, scores: Scores, train: Ratings, test: Ratings) -> dict[str, float]:
-        """Precision, recall, NDCG, coverage and popularity of the best unrated items."""
-        liked = metrics.inputs.relevant_from(self.relevant, test.scale)
-        relevant = test.subset(test.by_user.values >= liked).by_user
-        everyone = np.arange(len(train.users), dtype=np.int32)
-        all_items = np.ones(len(train.items), np.uint8)
-        best = scores.best(everyone, train.by_user, all_items, self.at)
-        return metrics.evaluate_catalogue(
-            best, relevant.pointers, relevant.indices, train.by_item.counts
-        )
 
 
 @dataclass(frozen=True, eq=False)

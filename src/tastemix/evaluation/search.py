@@ -31,7 +31,7 @@ from tastemix.model.model import Model
 
 RANK_SHARES = (0.25, 0.5)
 """Ranks at which the paper's methods are tried, as shares of ANMF's rank."""
-BESIDE = {"rank": (0.7, 1.4), "l1": (0.5, 2.0)}
+BESIDE = {"rank": (0.7, 1.4), "l1": (0.5, 2.0), "l2": (0.5, 2.0), "shrinkage": (0.5, 2.0)}
 """Settings tried beside the best one's, as shares of them."""
 ROUNDS = 2
 """Of trying beside the best."""

@@ -9,8 +9,8 @@ from types import ModuleType
 
 from tastemix.data.ratings import Ratings
 from tastemix.errors import ParameterError
-from tastemix.evaluation.cross_validation import Judge
 from tastemix.evaluation.fitting import EngineChoice
+from tastemix.evaluation.judging import Judge
 from tastemix.experiments import (
     comparison,
     convergence,

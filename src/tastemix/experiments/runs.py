@@ -26,8 +26,8 @@ from tastemix.data import splits
 from tastemix.data.ratings import Ratings
 from tastemix.engine.base import Session
 from tastemix.errors import DataError
-from tastemix.evaluation.cross_validation import Judge
 from tastemix.evaluation.fitting import EngineChoice, fitted
+from tastemix.evaluation.judging import Judge
 from tastemix.model.factors import Factors, Scores
 from tastemix.training import loop
 

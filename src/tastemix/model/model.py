@@ -12,11 +12,12 @@ from typing import Any, Literal, overload
 import numpy as np
 import pyarrow as pa
 
+from tastemix import checks
 from tastemix.data.ids import Indices, single
 from tastemix.data.ratings import Half, Ratings, Scale, Side, as_ratings
 from tastemix.engine.base import Engine
 from tastemix.errors import DataError, ParameterError
-from tastemix.model import changes, explain, fold_in, topn
+from tastemix.model import changes, everyone, explain, fold_in, topn
 from tastemix.model.factors import Factors, Floats, Head, Population, Scores
 from tastemix.model.links import Weights, stars_by_user
 from tastemix.model.ordering import Ordering
@@ -238,6 +239,39 @@ class Model:
         if many:
             columns, names = [self.users.ids.take(users), *columns], ["user", *names]
         return pa.Table.from_arrays(columns, names=names)
+
+    def recommend_all(self, n: int = 10) -> pa.RecordBatchReader:
+        """The n best items of every user, as `recommend` finds them, a batch of users at a time.
+
+        Arrow, polars and duckdb read the batches one after the other, so that the memory does not
+        grow with the users.
+        """
+        return everyone.recommended(self, checks.whole("n", n))
+
+    def evaluate(
+        self,
+        test: Any,
+        *,
+        relevant: float | None = None,
+        predicted: float | None = None,
+        at: int = 10,
+        **reading: Any,
+    ) -> dict[str, float]:
+        """Every metric of the model on ratings it was not trained on, as {name: value}.
+
+        Predictions are judged as by `metrics.evaluate`. Those that start with `catalogue_` judge
+        the `at` best items that a user has not rated in training; they are left out where the
+        model was saved without its ratings. A method without predictions has these alone.
+
+        test: ratings, or a table, a path or a sparse matrix, as in `tm.fit`.
+        relevant, predicted: the least rating of a relevant item, the least prediction for it.
+        """
+        from tastemix.evaluation.judging import of_model
+
+        if not isinstance(test, Ratings):
+            reading.setdefault("scale", self.scale)
+        ratings = as_ratings(test, **reading)
+        return of_model(self, ratings, relevant=relevant, predicted=predicted, at=at)
 
     def explain(
         self, user: Any, item: Any, *, of: Of = "rating", attributes: Any = None
