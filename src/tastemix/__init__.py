@@ -33,7 +33,9 @@ if not _in_main_interpreter():
 
 _HOME = {
     "data.disk.store": ("open",),
+    "data.items": ("Items",),
     "data.ratings": ("Ratings", "read"),
+    "data.reading_items": ("read_items",),
     "data.splits": ("folds", "holdout", "leave_out", "temporal"),
     "engine.cpu": ("set_threads",),
     "engine.objective": ("Objective",),

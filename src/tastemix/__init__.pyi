@@ -1,8 +1,10 @@
 from tastemix import errors as errors
 from tastemix.data import datasets as datasets
 from tastemix.data.disk.store import open as open
+from tastemix.data.items import Items as Items
 from tastemix.data.ratings import Ratings as Ratings
 from tastemix.data.ratings import read as read
+from tastemix.data.reading_items import read_items as read_items
 from tastemix.data.splits import folds as folds
 from tastemix.data.splits import holdout as holdout
 from tastemix.data.splits import leave_out as leave_out

@@ -226,17 +226,42 @@ def test_explain_and_tastes_show_what_recommend_orders_by(tmp_path: Path, rating
     assert "of is 'rank': choose 'rating' or 'score'" in wrong.stderr
 
 
-def test_attributes_of_a_file_name_the_tastes(model: Path, tmp_path: Path) -> None:
-    lines = [f"i{i},{'odd' if i % 2 else 'even'}|all,Title {i}" for i in range(8)]
+def test_titles_and_attributes_of_a_file_are_shown(model: Path, tmp_path: Path) -> None:
+    lines = [f"i{i},{'odd' if i % 2 else 'even'}|all,Title {min(i, 6)}" for i in range(8)]
     (tmp_path / "items.csv").write_text("\n".join(["item,kind,title", *lines]))
-    options = ("--attributes", tmp_path / "items.csv")
+    options = ("--items", tmp_path / "items.csv")
     attributes = {f"i{i}": ["odd" if i % 2 else "even", "all"] for i in range(8)}
     names = tm.load(model).tastes(1, attributes=attributes)["name"].to_pylist()
     shown = cells(tastemix("tastes", model, *options, env={"COLUMNS": "200"}).stdout, 4)
     assert len(shown) == len(names) == 3
-    parts = tastemix("explain", model, "--user", "u3", "--item", "i2", *options, "--json").stdout
-    for row in json.loads(parts):
+    assert all(title.startswith("Title ") for row in shown for title in row[3].split(", "))
+    by_title = ("--user", "u3", "--item", "Title 2", "--json")
+    parts = json.loads(tastemix("explain", model, *by_title, *options).stdout)
+    by_id = ("--user", "u3", "--item", "i2", "--json")
+    assert json.loads(tastemix("explain", model, *by_id, *options).stdout) == parts
+    for row in parts:
         assert row["name"] == shown[int(row["part"].removeprefix("taste ")) - 1][2]
+        assert row["titles"] == [f"Title {min(int(i[1:]), 6)}" for i in row["because"]]
+    assert "2 items have the title 'Title 6': give one id of i6, i7" in (
+        tastemix("explain", model, "--user", "u3", "--item", "Title 6", *options).stderr
+    )
+    found = tastemix("recommend", model, "--user", "u3", "--include-seen", "--json", *options)
+    for row in json.loads(found.stdout):
+        assert row["title"] == f"Title {min(int(row['item'][1:]), 6)}"
+
+
+def test_a_model_keeps_the_titles_it_was_trained_with(ratings: Path, tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text("what,code\nPears,i1\nPlums,i2\n")
+    options = ("--items", tmp_path / "items.csv", "--items-id", "code", "--items-title", "what")
+    train = ("train", ratings, "-o", tmp_path / "m", "--method", "rnmf", "--steps", "2")
+    assert tastemix(*train, *options).returncode == 0
+    found = tastemix("recommend", tmp_path / "m", "--user", "u3", "--include-seen", "--json")
+    titles = {row["item"]: row["title"] for row in json.loads(found.stdout)}
+    assert (titles["i1"], titles["i2"], titles["i3"]) == ("Pears", "Plums", "i3")
+    wrong = tastemix(*train, *options[:2], "--items-id", "key").stderr
+    assert "there is no column 'key'; the columns are 'what', 'code'" in wrong
+    assert "--items-id" in wrong
+    assert "give --items, too" in tastemix(*train, *options[2:]).stderr
 
 
 def test_tastes_lists_every_taste(model: Path) -> None:

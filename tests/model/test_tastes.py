@@ -13,7 +13,7 @@ from pyarrow import csv, parquet
 import tastemix as tm
 from tastemix.data.datasets import demo
 from tastemix.engine.objective import Objective
-from tastemix.errors import DataError, IdError, ParameterError
+from tastemix.errors import DataError, ParameterError
 from tastemix.model import tastes
 from tastemix.training.phase import Phase
 from tests.conftest import random_ratings
@@ -212,7 +212,7 @@ def test_attributes_that_say_nothing_are_refused(dishes: tm.Model, tmp_path: Pat
         dishes.tastes(attributes=7)
     with pytest.raises(DataError, match=r"nowhere.csv cannot be read"):
         dishes.tastes(attributes=tmp_path / "nowhere.csv")
-    with pytest.raises(IdError, match="numbers"):
+    with pytest.raises(DataError, match="none of the items"):
         tm.RNMF(2, steps=2).fit(RATINGS).tastes(attributes={"Heat": "Action"})
 
 

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from tastemix.cli import choices
 from tastemix.cli.console import say
+from tastemix.cli.saved import item_id, opened
 from tastemix.cli.tables import Csv, Json, show
 from tastemix.errors import ParameterError
 from tastemix.model.model import Model
@@ -57,6 +58,7 @@ def fold_in(
     explain: Annotated[
         str | None, typer.Option(help="Explain the prediction for this item instead.")
     ] = None,
+    items: choices.ItemsFile = None,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
@@ -64,12 +66,9 @@ def fold_in(
 
     Example: tastemix fold-in movies.tastemix Heat=5 Alien=2 -n 5
     """
-    fitted = load(model)
+    fitted = opened(model, items)
     person = fitted.fold_in(dict(_rating(fitted, text) for text in rated))
-    if explain is None:
-        found = person.recommend(n)
-    else:
-        found = person.explain(fitted.items.ids.typed(explain))
+    found = person.recommend(n) if explain is None else person.explain(item_id(fitted, explain))
     show(found, as_json, as_csv)
 
 
@@ -82,4 +81,4 @@ def _rating(fitted: Model, text: str) -> tuple[object, float]:
         equals = ""
     if not equals:
         raise ParameterError(f"{text!r} is not ITEM=RATING, such as Heat=5: write it so")
-    return fitted.items.ids.typed(item), rating
+    return item_id(fitted, item), rating

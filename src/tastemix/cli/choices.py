@@ -10,7 +10,9 @@ from typing import Annotated, Any, cast
 import typer
 
 from tastemix import methods
+from tastemix.data.items import Items
 from tastemix.data.ratings import Duplicates, Ratings, read
+from tastemix.data.reading_items import read_items
 from tastemix.engine import ENGINES
 from tastemix.errors import DataError, ParameterError
 from tastemix.methods.recipe import Tunable
@@ -44,6 +46,21 @@ DuplicatesOption = Annotated[
         "mean, sum or count.",
     ),
 ]
+ItemsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--items",
+        help="CSV or Parquet file of titles, and of attributes to name tastes by such as genres "
+        "(separated by |). Item ids are in its first column, titles in the one named title or "
+        "name.",
+    ),
+]
+ItemsId = Annotated[
+    str | None, typer.Option("--items-id", help="Column of the ids in the file of --items.")
+]
+ItemsTitle = Annotated[
+    str | None, typer.Option("--items-title", help="Column of the titles in the file of --items.")
+]
 EngineOption = Annotated[
     str | None,
     typer.Option(
@@ -52,6 +69,9 @@ EngineOption = Annotated[
     ),
 ]
 _KEYWORD = re.compile(r"\b(user|item|rating|scale|duplicates)=(?:'(\w+)')?")
+
+
+_ITEMS_KEYWORD = re.compile(r"\b(id|title)=")
 
 
 def method(name: str, default_rank: int = DEFAULT_RANK, **given: Any) -> Any:
@@ -96,6 +116,18 @@ def table(
         return read(path, user, item, rating, scale=scale, duplicates=keep, **options)
     except DataError as error:
         raise type(error)(_KEYWORD.sub(_as_option, str(error))) from error
+
+
+def items(path: Path | None, id: str | None = None, title: str | None = None) -> Items | None:
+    """The titles and attributes of a file; what is wrong with it is told in terms of options."""
+    if path is None:
+        if id or title:
+            raise ParameterError("--items-id and --items-title name columns: give --items, too")
+        return None
+    try:
+        return read_items(path, id, title)
+    except DataError as error:
+        raise type(error)(_ITEMS_KEYWORD.sub(r"--items-\1", str(error))) from error
 
 
 def _as_option(keyword: re.Match[str]) -> str:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import typer
 
 from tastemix.cli import choices
+from tastemix.cli.saved import item_id, opened
 from tastemix.cli.tables import Csv, Json, Output, checked, keep_or_show, show
 from tastemix.data.reading import load as columns_of_file
 from tastemix.errors import ParameterError
@@ -79,6 +80,7 @@ def similar(
     item: Annotated[str | None, typer.Option("--item", help="Item id.")] = None,
     user: Annotated[str | None, typer.Option("--user", help="User id.")] = None,
     n: Annotated[int, typer.Option("-n", help="Number of neighbours.")] = 5,
+    items: choices.ItemsFile = None,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
@@ -88,9 +90,9 @@ def similar(
     """
     if (item is None) == (user is None):
         raise ParameterError("similar to what? Give --item ID or --user ID, one of the two")
-    fitted = load(model)
+    fitted = opened(model, items)
     if item is not None:
-        found = fitted.similar(fitted.items.ids.typed(item), n)
+        found = fitted.similar(item_id(fitted, item), n)
     else:
         found = fitted.similar_users(fitted.users.ids.typed(str(user)), n)
     show(found, as_json, as_csv)

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tastemix.cli import choices
 from tastemix.cli.console import say
+from tastemix.cli.saved import opened
 from tastemix.errors import ParameterError
 
 MISSING = "serve needs more packages: pip install 'tastemix[serve]'"
@@ -15,14 +17,7 @@ MISSING = "serve needs more packages: pip install 'tastemix[serve]'"
 
 def serve(
     model: Annotated[Path | None, typer.Argument(help="Folder of a model saved by train.")] = None,
-    items: Annotated[
-        Path | None,
-        typer.Option(
-            "--items",
-            help="CSV or Parquet file of the items: ids in its first column, a column title, and "
-            "attributes such as genres (separated by |).",
-        ),
-    ] = None,
+    items: choices.ItemsFile = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve a model of embedded data.")] = False,
     port: Annotated[int, typer.Option("--port", help="Port; 0 for a free one.")] = 8000,
 ) -> None:
@@ -38,7 +33,6 @@ def serve(
 
     from tastemix.data.datasets import demo as dishes
     from tastemix.methods import CNMF
-    from tastemix.persistence import load
 
     try:
         from tastemix.serve import worker
@@ -54,7 +48,7 @@ def serve(
             model = Path(until_the_end.enter_context(TemporaryDirectory())) / "dishes.tastemix"
             CNMF(6).fit(dishes.ratings()).save(model)
         labels = Labels.of(model)
-        answers = Answers(load(model), items, name=model.stem, labels=labels)
+        answers = Answers(opened(model, items), name=model.stem, labels=labels)
         answers.warm()
         listening = socket.create_server(("127.0.0.1", port), backlog=worker.BACKLOG)
         at = listening.getsockname()[1]

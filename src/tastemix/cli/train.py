@@ -76,6 +76,9 @@ def train(
     rating: choices.Rating = "rating",
     scale: choices.ScaleOption = None,
     duplicates: choices.DuplicatesOption = "refuse",
+    items: choices.ItemsFile = None,
+    items_id: choices.ItemsId = None,
+    items_title: choices.ItemsTitle = None,
     engine: choices.EngineOption = None,
 ) -> None:
     """Fit a model to a file of ratings and save it.
@@ -102,6 +105,7 @@ def train(
     if compress and (search or getattr(named, "members", 1) == 1):
         raise ParameterError("--compress merges the fits of a mean: give --members 3, say")
     engine_of(engine)  # a wrong name is told before the file is read
+    labels = choices.items(items, items_id, items_title)
     table = choices.table(ratings, user, item, rating, scale, duplicates)
     say(str(table))
     if search:
@@ -112,6 +116,8 @@ def train(
     say(f"{model.made_by}: {seconds:.1f} s")
     if compress:
         model = model.compress()
+    if labels is not None:
+        model = model.label(labels)
     model.save(output)
     say(f"saved to [bold]{escape(str(output))}[/]")
 

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from tastemix.cli import choices
 from tastemix.cli.console import out, progress, say
+from tastemix.cli.saved import item_id, opened
 from tastemix.cli.tables import Csv, Json, Output, checked, keep_or_show, print_json, printed
 from tastemix.errors import ParameterError
 from tastemix.model.everyone import users_at_once
@@ -21,16 +22,8 @@ from tastemix.persistence import load
 from tastemix.persistence.tables import write
 
 UserId = Annotated[str, typer.Option("--user", help="User id.")]
-ItemId = Annotated[str, typer.Option("--item", help="Item id.")]
+ItemId = Annotated[str, typer.Option("--item", help="Item id, or title.")]
 Explained = Annotated[str, typer.Option("--of", help="rating, or score: what recommend orders by.")]
-AttributesFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--attributes",
-        help="CSV or Parquet file to name tastes by: item ids in its first column, then attributes "
-        "such as genres (separated by |), and perhaps a column title.",
-    ),
-]
 
 
 def recommend(
@@ -47,6 +40,7 @@ def recommend(
     include_seen: Annotated[
         bool, typer.Option("--include-seen", help="Include items the user has already rated.")
     ] = False,
+    items: choices.ItemsFile = None,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
@@ -63,7 +57,7 @@ def recommend(
         raise ParameterError(f"--all {wrong}")
     if output is not None:
         checked(output)
-    fitted = load(model)
+    fitted = opened(model, items)
     if everyone and output is not None:
         _for_everyone(fitted, n, output)
         return
@@ -93,7 +87,7 @@ def explain(
     user: UserId,
     item: ItemId,
     of: Explained = "rating",
-    attributes: AttributesFile = None,
+    items: choices.ItemsFile = None,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
@@ -101,16 +95,16 @@ def explain(
 
     Example: tastemix explain movies.tastemix --user ann --item Heat
     """
-    fitted = load(model)
-    ids = fitted.users.ids.typed(user), fitted.items.ids.typed(item)
-    parts = fitted.explain(*ids, of=cast(Of, of), attributes=attributes)
+    fitted = opened(model, items)
+    ids = fitted.users.ids.typed(user), item_id(fitted, item)
+    parts = fitted.explain(*ids, of=cast(Of, of))
     if printed(parts.to_pylist(), as_json, as_csv):
         return
     table = Table("part", "named", "user", "item", "adds", "because of")
     for row in parts.to_pylist():
         weights = (row["user_weight"], row["item_weight"])
         cells = ["" if weight is None else f"{weight:.3f}" for weight in weights]
-        because = escape(", ".join(map(str, row["because"])))
+        because = escape(", ".join(map(str, row.get("titles", row["because"]))))
         name = "" if row["name"] == row["part"] else escape(row["name"])
         table.add_row(row["part"], name, *cells, f"{row['value']:+.3f}", because)
     out.print(table)
@@ -124,7 +118,7 @@ def tastes(
     model: choices.Saved,
     n: Annotated[int, typer.Option("-n", help="Number of items per taste.")] = 8,
     of: Explained = "rating",
-    attributes: AttributesFile = None,
+    items: choices.ItemsFile = None,
     as_json: Json = False,
     as_csv: Csv = False,
 ) -> None:
@@ -132,16 +126,17 @@ def tastes(
 
     Example: tastemix tastes movies.tastemix -n 5
     """
-    found = load(model).tastes(n, of=cast(Of, of), attributes=attributes)
+    fitted = opened(model, items)
+    found, labels = fitted.tastes(n, of=cast(Of, of)), fitted.labels
     if printed(found.to_pylist(), as_json, as_csv):
         return
-    table = Table("taste", "adds", *(["named"] if attributes else []), "its items")
+    table = Table("taste", "adds", *(["named"] if labels else []), "its items")
     rows = found.to_pylist()
     for taste in dict.fromkeys(row["taste"] for row in rows):
         here = [row for row in rows if row["taste"] == taste]
-        items = escape(", ".join(str(row["item"]) for row in here))
-        name = [escape(here[0]["name"])] if attributes else []
-        table.add_row(str(taste), f"{here[0]['adds']:.2f}", *name, items)
+        shown = escape(", ".join(str(row.get("title", row["item"])) for row in here))
+        name = [escape(here[0]["name"])] if labels else []
+        table.add_row(str(taste), f"{here[0]['adds']:.2f}", *name, shown)
     out.print(table)
 
 

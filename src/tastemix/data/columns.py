@@ -18,7 +18,9 @@ def named(columns: Sequence[str | None]) -> list[str]:
     return [name for name in columns if name is not None]
 
 
-def positions(wanted: Sequence[str], present: Sequence[str]) -> list[int]:
+def positions(
+    wanted: Sequence[str], present: Sequence[str], options: str = "user=, item= and rating="
+) -> list[int]:
     """Where the wanted columns are among those that are there."""
     for name in wanted:
         if list(wanted).count(name) > 1:
@@ -31,8 +33,8 @@ def positions(wanted: Sequence[str], present: Sequence[str]) -> list[int]:
             more = ", …" if len(present) > _LISTED else ""
             raise ColumnError(
                 f"there is no column {name!r}; the columns are "
-                f"{', '.join(map(repr, present[:_LISTED]))}{more}. Name yours with user=, "
-                f"item= and rating= (looked for: {', '.join(map(repr, wanted[:3]))})"
+                f"{', '.join(map(repr, present[:_LISTED]))}{more}. Name yours with "
+                f"{options} (looked for: {', '.join(map(repr, wanted[:3]))})"
             )
     return [list(present).index(name) for name in wanted]
 

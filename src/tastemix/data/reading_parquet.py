@@ -22,9 +22,12 @@ _TEXT_INDEX = 4  # bytes
 
 
 def load(
-    file: Path, columns: Sequence[str] | None, max_memory: int | None, ids: int = 2
+    file: Path, columns: Sequence[str] | None, max_memory: int | None, ids: int | None = 2
 ) -> pa.Table:
-    """The named columns, or all; text in the first `ids` as numbers into a dictionary of it."""
+    """The named columns, or all; text in the first `ids` as numbers into a dictionary of it.
+
+    ids: None: in all of them.
+    """
     import pyarrow.parquet as pq
 
     # memory_map=False: a file that is replaced while it is read must not take the process down.

@@ -47,7 +47,7 @@ def updated(
         dataclasses.replace(step, number=len(model.history) + at, phase=len(model.phases) - 1)
         for at, step in enumerate(done, 1)
     ]
-    noise = model.noise
+    noise, labels = model.noise, model.labels
     if noise is not None:
         noise = noise.rows("users", users).rows("items", items)
     populations = Population.of(both.users, both.by_user), Population.of(both.items, both.by_item)
@@ -61,6 +61,7 @@ def updated(
         ratings=both,
         ranking=ranking,
         noise=noise,
+        labels=None if labels is None else labels.over(both.items),
         origin=None,
     )
 
@@ -102,6 +103,8 @@ def folded(model: Model, given: Ratings, side: Side, engine: Engine | str | None
     new = np.full(len(given.ids(side)), -1, np.int32)
     changed: dict[str, Any] = {side: Population.of(given.ids(side), half)}
     changed["noise"] = None if model.noise is None else model.noise.rows(side, new)
+    if side == "items":
+        changed["labels"] = None
     return dataclasses.replace(
         model, scores=scores, ratings=given, history=(), ranking=ranking, origin=model, **changed
     )

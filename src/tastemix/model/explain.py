@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tastemix.data.ids import Ids, Indices
+from tastemix.data.items import Items
 from tastemix.engine import scoring
 from tastemix.model.factors import Factors
 from tastemix.model.tastes import Tastes
@@ -69,16 +70,19 @@ def scaled(table: pa.Table, weight: float) -> pa.Table:
     return table
 
 
-def of_rated(found: Sequence[tuple[int, float, float]], ids: Ids) -> pa.Table:
+def of_rated(
+    found: Sequence[tuple[int, float, float]], ids: Ids, shown: Callable[[int], str]
+) -> pa.Table:
     """A part for each rated item, from its number, the user's weight and the item's."""
-    named = ids.take(np.array([number for number, _, _ in found], np.int32))
+    numbers = [number for number, _, _ in found]
+    named = ids.take(np.array(numbers, np.int32))
     names = [str(value) for value in named.to_pylist()]
     user, item = (np.array([part[at] for part in found], np.float64) for at in (1, 2))
     columns = [
         pa.array([RATED + name for name in names], pa.string()),
         *map(pa.array, (user, item, user * item)),
         pa.ListArray.from_arrays(pa.array(np.arange(len(found) + 1, dtype=np.int32)), named),
-        pa.array(names, pa.string()),
+        pa.array([shown(number) for number in numbers], pa.string()),
     ]
     return pa.Table.from_arrays(columns, names=COLUMNS)
 
@@ -93,6 +97,13 @@ def popular(user: float, item: float, ids: Ids) -> pa.Table:
         pa.array([POPULARITY]),
     ]
     return pa.Table.from_arrays(columns, names=COLUMNS)
+
+
+def titled(table: pa.Table, labels: Items) -> pa.Table:
+    """Parts with another column, `titles`, of the items in `because`."""
+    because = table["because"].combine_chunks()
+    titles = labels.column(labels.ids.find(because.flatten()))
+    return table.append_column("titles", pa.ListArray.from_arrays(because.offsets, titles))
 
 
 def sorted_parts(table: pa.Table) -> pa.Table:

@@ -14,7 +14,9 @@ import pyarrow as pa
 
 from tastemix import checks
 from tastemix.data.ids import Indices, single
+from tastemix.data.items import Items
 from tastemix.data.ratings import Half, Ratings, Scale, Side, as_ratings
+from tastemix.data.reading_items import as_items
 from tastemix.engine.base import Engine
 from tastemix.errors import DataError, ParameterError
 from tastemix.model import changes, everyone, explain, fold_in, topn
@@ -57,6 +59,8 @@ class Model:
     noise: Noise | None = field(default=None, repr=False)
     unknown: Unknown = "mean"
     """How ids without training ratings are predicted: by means, or by the average row."""
+    labels: Items | None = field(default=None, repr=False)
+    """Titles and attributes of the items, by number; see `label`."""
     origin: Model | None = field(default=None, repr=False)
     """The model that rows were folded into: its tastes are shown."""
 
@@ -119,6 +123,21 @@ class Model:
         if not isinstance(self.scores, Factors):
             raise ParameterError(f"a {self.method} model has no factors: use another method")
         return self.scores
+
+    def label(self, items: Any) -> Model:
+        """The model with titles and attributes of its items, which are saved with it.
+
+        Titles are shown beside the ids by `recommend`, `explain`, `tastes` and `similar`, and name
+        the tastes along with the attributes. Ids stay what items are asked for by.
+
+        items: what `tm.read_items` gives or takes, or {id: title}. Items that the model does not
+            know are left out; those it knows need not all be there.
+        """
+        return dataclasses.replace(self, labels=as_items(items).over(self.items.ids))
+
+    def shown(self, item: int) -> str:
+        """How the item of a dense number is called: by its title, or else by its id."""
+        return str(self.items.ids[item]) if self.labels is None else self.labels.shown(item)
 
     @overload
     def predict(
@@ -210,6 +229,8 @@ class Model:
     ) -> pa.Table:
         """The n best items that a user has not rated, the best first: item, score and rating.
 
+        In a model with labels (see `label`) the column `title` follows `item`.
+
         user: an id, or a list of ids, which adds a column `user`.
         seen: items to leave out, instead of those rated in training ([] for none); for a list of
             users, a mapping from user to items.
@@ -234,11 +255,12 @@ class Model:
             ratings = pa.nulls(len(items), pa.float64())
         else:
             ratings = pa.array(self.predict_numbers(users, items))
-        columns = [self.items.ids.take(items), scores, ratings]
-        names = ["item", "score", "rating"]
-        if many:
-            columns, names = [self.users.ids.take(users), *columns], ["user", *names]
-        return pa.Table.from_arrays(columns, names=names)
+        columns = {"user": self.users.ids.take(users)} if many else {}
+        columns["item"] = self.items.ids.take(items)
+        if self.labels is not None:
+            columns["title"] = self.labels.column(items)
+        columns |= {"score": scores, "rating": ratings}
+        return pa.Table.from_arrays(list(columns.values()), names=list(columns))
 
     def recommend_all(self, n: int = 10) -> pa.RecordBatchReader:
         """The n best items of every user, as `recommend` finds them, a batch of users at a time.
@@ -279,9 +301,10 @@ class Model:
         """The parts of a prediction, one per taste; their values add up to the raw prediction.
 
         The columns are part, user_weight, item_weight, value (the product of the weights), because
-        (the items rated by the user with the largest weight in the taste) and name. A taste has the
-        number, the name and the scale that `tastes` shows. The part `baseline` is the share that
-        does not depend on a taste.
+        (the items rated by the user with the largest weight in the taste) and name; in a model with
+        labels also titles, those of the items in `because`. A taste has the number, the name and
+        the scale that `tastes` shows. The part `baseline` is the share that does not depend on a
+        taste.
 
         of: "rating", or "score" for the score of `recommend`. Where rated items and popularity are
             part of it, they are parts beside the tastes, none negative, the largest first: `rated
@@ -301,15 +324,18 @@ class Model:
 
         ordering, head = self.ordering, self.ranking
         if isinstance(ordering, Ordering) and (of == "score" or ordering is self.scores):
-            return ordering.parts(u, i, self.items.ids, by_taste)
-        return by_taste(head.factors if of == "score" and head is not None else self.factors)
+            found = ordering.parts(u, i, self.items.ids, by_taste, self.shown)
+        else:
+            found = by_taste(head.factors if of == "score" and head is not None else self.factors)
+        return found if self.labels is None else explain.titled(found, self.labels)
 
     def tastes(self, n: int = 8, *, of: Of = "rating", attributes: Any = None) -> pa.Table:
         """The n most typical items of each taste.
 
         The columns:
         - taste: its number. 1 is the taste that adds most.
-        - item, weight: what the taste adds to the item for the mean user, whose weight is 1.
+        - item, and title in a model with labels.
+        - weight: what the taste adds to the item for the mean user, whose weight is 1.
         - typical: what it adds on average for the users who rated the item, shrunk by
           ratings / (ratings + 10). The items are ordered by it. In a model saved without its
           ratings it is the weight, shrunk.
@@ -317,10 +343,9 @@ class Model:
         - adds: what the taste adds for the mean user, the mean over all ratings' items.
 
         of: "rating", or "score" for the tastes that `recommend` orders by.
-        attributes: of the items, to name the tastes by: {item: words}, a table or the path of a CSV
-            or Parquet file. The words are a list, or a text in which | separates them. The first
-            column of a table has the item ids. A column `title` has titles, used in names. All
-            other columns are attributes.
+        attributes: of the items, to name the tastes by (default: those of the model's labels):
+            what `tm.read_items` gives or takes, or {item: words}. The words are a list, or a text
+            in which | separates them.
         """
         return self.tastes_of(of).table(n, attributes)
 
@@ -334,16 +359,18 @@ class Model:
         """The tastes by what they are of."""
         if self.origin is not None:
             return self.origin._tastes
-        rating = Tastes(self.factors, self.items, self.ratings)
+        rating = Tastes(self.factors, self.items, self.ratings, self.labels)
         if self.ranking is None:
             return {"rating": rating, "score": rating}
         return {
             "rating": rating,
-            "score": Tastes(self.ranking.factors, self.items, self.ratings),
+            "score": Tastes(self.ranking.factors, self.items, self.ratings, self.labels),
         }
 
     def similar(self, item: Any, n: int = 5) -> pa.Table:
         """The n items with the most similar mix of tastes: item and similarity.
+
+        In a model with labels the column `title` follows `item`.
 
         The similarity is the cosine between the weights, times ratings / (ratings + 10) of the
         item found.
@@ -359,7 +386,7 @@ class Model:
     @cached_property
     def item_directions(self) -> Directions:
         """The tastes of the items, packed for comparison."""
-        return Directions(self.factors.items, self.factors, self.items)
+        return Directions(self.factors.items, self.factors, self.items, self.labels)
 
     @cached_property
     def user_directions(self) -> Directions:

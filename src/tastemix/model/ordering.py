@@ -70,7 +70,14 @@ class Ordering:
         """See Scores.best."""
         return best_items(self.block, user, seen, allowed, n)
 
-    def parts(self, u: int, i: int, ids: Ids, by_taste: Callable[[Factors], pa.Table]) -> pa.Table:
+    def parts(
+        self,
+        u: int,
+        i: int,
+        ids: Ids,
+        by_taste: Callable[[Factors], pa.Table],
+        shown: Callable[[int], str],
+    ) -> pa.Table:
         """The parts of one score, the largest first; see `Model.explain`."""
         tables = []
         if self.factors is not None:
@@ -82,7 +89,7 @@ class Ordering:
                 (source, self.weights.rated * star, weight)
                 for source, star, weight in self.links.parts(i, items, values)
             ]
-            tables.append(explain.of_rated(found, ids))
+            tables.append(explain.of_rated(found, ids, shown))
         if self.weights.popularity:
             tables.append(explain.popular(self.weights.popularity, float(self.popularity[i]), ids))
         return explain.sorted_parts(pa.concat_tables(tables))

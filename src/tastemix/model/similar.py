@@ -7,6 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tastemix.data.ids import Indices
+from tastemix.data.items import Items
 from tastemix.engine.scoring import Catalogue
 from tastemix.engine.sides import Matrix
 from tastemix.errors import ParameterError
@@ -25,11 +26,17 @@ class Directions:
     since the direction of a row with few ratings is less certain.
     """
 
-    def __init__(self, rows: Matrix, factors: Factors, population: Population) -> None:
+    def __init__(
+        self,
+        rows: Matrix,
+        factors: Factors,
+        population: Population,
+        labels: Items | None = None,
+    ) -> None:
         self._tastes = explain.tastes_of(factors)
         if len(self._tastes) == 0:
             raise ParameterError("this model has no tastes to compare: use another method")
-        self._rows, self._population = rows, population
+        self._rows, self._population, self._labels = rows, population, labels
         self._scale = np.empty(len(rows))
         directions = np.empty((len(rows), len(self._tastes)), np.float32)
         for some in np.array_split(np.arange(len(rows)), -(-directions.size // AT_ONCE)):
@@ -50,9 +57,9 @@ class Directions:
         best = best[best >= 0]
         similarity = self._similarity(row, best)
         order = np.argsort(-similarity, kind="stable")
-        ids = self._population.ids
-        columns = [ids.take(best[order]), pa.array(similarity[order])]
-        return pa.Table.from_arrays(columns, names=[ids.what, "similarity"])
+        best, ids = best[order], self._population.ids
+        titles = {} if self._labels is None else {"title": self._labels.column(best)}
+        return pa.table({ids.what: ids.take(best), **titles, "similarity": similarity[order]})
 
     def _similarity(self, row: NDArray[np.float32], others: Indices) -> Floats:
         wide = np.zeros(len(row))

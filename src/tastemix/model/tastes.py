@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tastemix.data.attributes import Attributes
 from tastemix.data.ids import Indices
+from tastemix.data.items import Items
 from tastemix.data.ratings import Ratings
+from tastemix.data.reading_items import as_attributes
 from tastemix.engine.sides import Matrix
 from tastemix.errors import ParameterError
 from tastemix.model.factors import AT_ONCE, Factors, Floats, Population
@@ -44,6 +45,8 @@ class Tastes:
     factors: Factors
     items: Population
     ratings: Ratings | None
+    labels: Items | None = None
+    """Titles and words of the items, by number."""
 
     @cached_property
     def _means(self) -> Floats:
@@ -138,6 +141,7 @@ class Tastes:
         columns = {
             "taste": taste + 1,
             "item": self.items.ids.take(item),
+            **({} if self.labels is None else {"title": self.labels.column(item)}),
             "weight": weights[np.arange(len(item)), taste],
             "typical": self.typical[item, taste],
             "name": pa.array(names[taste], pa.string()),
@@ -148,22 +152,31 @@ class Tastes:
     def names(self, attributes: Any = None) -> list[str]:
         """A name for each taste: by what its typical items have in common, or by those items."""
         if attributes is None:
-            return self._item_names
-        known = Attributes.of(attributes, self.items.ids)
-        common = self._common(known)
+            return self._own_names
+        return self._named(as_attributes(attributes).over(self.items.ids))
+
+    @cached_property
+    def _own_names(self) -> list[str]:
+        """The names by the model's own labels."""
+        return self._named(self.labels)
+
+    def _named(self, known: Items | None) -> list[str]:
+        common = [[] for _ in self._distinctive] if known is None else self._common(known)
         shared = Counter(frozenset(words) for words in common)
         names = []
         for words, items in zip(common, self._distinctive, strict=True):
-            titles = [known.title(item) for item in items]
+            titles = [self._shown(item, known) for item in items]
             name = BETWEEN.join(words or titles)
             alone = not words or shared[frozenset(words)] == 1
             names.append(name if alone else f"{name}: {titles[0]}")
         return names
 
-    @cached_property
-    def _item_names(self) -> list[str]:
-        ids = self.items.ids
-        return [BETWEEN.join(str(ids[item]) for item in items) for items in self._distinctive]
+    def _shown(self, item: int, known: Items | None) -> str:
+        """An item as it is called: by what is given, else by the model's own labels."""
+        for labels in (known, self.labels):
+            if labels is not None and labels.titles[item] >= 0:
+                return labels.shown(item)
+        return str(self.items.ids[item])
 
     @cached_property
     def _distinctive(self) -> list[list[int]]:
@@ -179,23 +192,22 @@ class Tastes:
             (items or all_of)[:NAMED_BY] for items, all_of in zip(own, top.tolist(), strict=True)
         ]
 
-    def _common(self, known: Attributes) -> list[list[str]]:
-        """The attributes that are over-represented among the typical items of each taste.
+    def _common(self, known: Items) -> list[list[str]]:
+        """The words that are over-represented among the typical items of each taste.
 
         They are ordered by p log(p / q): the share p of these items, and q of all ratings.
         """
-        every: Counter[str] = Counter()
-        for words, count in zip(known.words, self.items.count.tolist(), strict=True):
-            every.update(dict.fromkeys(words, count))
-        total = max(int(self.items.count.sum()), 1)
+        words, count = known.words, self.items.count
+        total = max(int(count.sum()), 1)
+        every = words.weighed(count) / total
         found = []
         for top in self.top(TYPICAL):
-            here = Counter(word for item in top for word in known.words[item])
+            here = Counter(code for item in top for code in words.row(item).tolist())
             gain = {}
-            for word, count in here.items():
-                share, usual = count / len(top), max(every[word], 1) / total
+            for code, times in here.items():
+                share, usual = times / len(top), max(every[code], 1 / total)
                 if share >= COMMON and share >= OFTENER * usual:
-                    gain[word] = share * log(share / usual)
+                    gain[words.word(code)] = share * log(share / usual)
             found.append(sorted(gain, key=lambda word: (-gain[word], word))[:NAMED_BY])
         return found
 

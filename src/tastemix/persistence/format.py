@@ -24,12 +24,14 @@ from tastemix.model.links import Links, Weights, stars_by_user
 from tastemix.model.model import Model, Unknown
 from tastemix.model.ordering import Ordering, by_links
 from tastemix.model.uncertainty import COEFFICIENTS, Noise
-from tastemix.persistence import folder
+from tastemix.persistence import folder, labels
+from tastemix.persistence.columns import column, ids_column, is_uuid, with_plain_ids
 from tastemix.persistence.record import record
 from tastemix.training.loop import Step
 from tastemix.training.phase import Phase
 
 What = Literal["user", "item"]
+TABLES = ("users", "items", "ratings", "links", *labels.TABLES)
 LINKED = ("item", "because")
 """The columns of a link: the item that is scored, and the rated one that speaks for it."""
 NO_FACTORS = Factors(np.zeros((0, 1), np.float32), np.zeros((0, 1), np.float32))
@@ -104,9 +106,11 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
     kept = model.ratings if ratings else None
     tables = {f"{what}s": _population_table(model, what) for what in get_args(What)}
     if kept is not None:
-        tables["ratings"] = _with_plain_ids(kept.to_table(), "user", "item")
+        tables["ratings"] = with_plain_ids(kept.to_table(), "user", "item")
     if (links := _links_of(model)) is not None:
-        tables["links"] = _with_plain_ids(_links_table(links, model.items.ids), *LINKED)
+        tables["links"] = with_plain_ids(_links_table(links, model.items.ids), *LINKED)
+    if model.labels is not None:
+        tables |= labels.tables(model.labels)
     kinds: dict[What, pa.DataType] = {
         "user": model.users.ids.values.type,
         "item": model.items.ids.values.type,
@@ -123,7 +127,7 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
         members=factors.members,
         ranking=None if model.ranking is None else _about_ranking(model.ranking),
         noise=None if model.noise is None else model.noise.coefficients,
-        uuids=tuple(what for what, kind in kinds.items() if _is_uuid(kind)),
+        uuids=tuple(what for what, kind in kinds.items() if is_uuid(kind)),
         fingerprint=None if kept is None else kept.fingerprint,
         made_with=_versions(),
         unknown=model.unknown,
@@ -138,16 +142,19 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
     folder.write(path, tables, index)
 
 
-def load(path: str | os.PathLike[str], max_memory: int | None = None) -> Model:
+def load(
+    path: str | os.PathLike[str], max_memory: int | None = None, *, items: Any = None
+) -> Model:
     """Load a model that was saved to a folder; all of its files are checked.
 
     max_memory: bytes that its tables may take, and folding in too (default: half of the machine's
     memory, but no more than a hundred times a file's size, or 64 MiB for a small one). A model
     that would take more is refused.
+    items: titles and attributes in place of those saved with the model; see `Model.label`.
     """
     if max_memory is not None:
         checks.whole("max_memory", max_memory)
-    tables, index, size = folder.read(path, ("users", "items", "ratings", "links"), max_memory)
+    tables, index, size = folder.read(path, TABLES, max_memory)
     fields = {field.name for field in dataclasses.fields(About)}
     try:
         told = {name: index[name] for name in index if name in fields}
@@ -165,7 +172,7 @@ def load(path: str | os.PathLike[str], max_memory: int | None = None) -> Model:
     except TastemixError as error:
         reason = str(error)[:_LONGEST_REASON]
         raise ModelFileError(f"{os.fspath(path)} is incomplete or damaged: {reason}") from None
-    return model
+    return model if items is None else model.label(items)
 
 
 def _about_ranking(head: Head) -> AboutRanking:
@@ -216,7 +223,7 @@ def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
         links = _read_links(tables, items.ids, about) if of.weights.rated else None
         ranking = Head(factors, of.phases, links, of.weights)
     if about.noise is not None:
-        shares = (_column(tables[f"{what}s"], "noise", pa.float64()) for what in get_args(What))
+        shares = (column(tables[f"{what}s"], "noise", pa.float64()) for what in get_args(What))
         noise = Noise(about.noise, *(share.to_numpy() for share in shares))
     by_phases: Unknown = "average" if takes_average(about.phases) else "mean"
     return Model(
@@ -233,6 +240,7 @@ def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
         ranking=ranking,
         noise=noise,
         unknown=about.unknown or by_phases,
+        labels=labels.read(tables, items.ids, uuid="item" in about.uuids),
     )
 
 
@@ -377,7 +385,7 @@ def _population_table(model: Model, what: What) -> pa.Table:
         columns["ranking"] = _lists(model.ranking.factors.side(side))
     if model.noise is not None:
         columns["noise"] = model.noise.side(side)
-    return _with_plain_ids(pa.table(columns), "id")
+    return with_plain_ids(pa.table(columns), "id")
 
 
 def _links_of(model: Model) -> Links | None:
@@ -397,8 +405,8 @@ def _read_links(tables: Mapping[str, pa.Table], ids: Ids, about: About) -> Links
     if "links" not in tables:
         raise ModelFileError("it has no table of links")
     uuid = "item" in about.uuids
-    item, other = (ids.find(_ids_column(tables["links"], name, uuid=uuid)) for name in LINKED)
-    weight = _column(tables["links"], "weight", pa.float32())
+    item, other = (ids.find(ids_column(tables["links"], name, uuid=uuid)) for name in LINKED)
+    weight = column(tables["links"], "weight", pa.float32())
     if weight.null_count or (item < 0).any() or (other < 0).any():
         raise ModelFileError("one link has no weight, or an item that is not known")
     if not ascending(item, other):
@@ -414,18 +422,18 @@ def _read_population(tables: Mapping[str, pa.Table], what: What, about: About) -
     if f"{what}s" not in tables:
         raise ModelFileError(f"it has no table of {what}s")
     table = tables[f"{what}s"]
-    ids = Ids.known(_ids_column(table, "id", uuid=what in about.uuids), what)
+    ids = Ids.known(ids_column(table, "id", uuid=what in about.uuids), what)
     if len(ids) == 0:
         raise ModelFileError(f"it has no {what}s")
-    count = _column(table, "count", pa.int64())
+    count = column(table, "count", pa.int64())
     if count.null_count:
         raise ModelFileError(f"one {what} has no number of ratings")
-    return Population(ids, _column(table, "mean", pa.float64()).to_numpy(), count.to_numpy())
+    return Population(ids, column(table, "mean", pa.float64()).to_numpy(), count.to_numpy())
 
 
 def _vectors(tables: Mapping[str, pa.Table], what: What, name: str) -> Matrix:
     """A column of vectors as a matrix."""
-    vector = _column(tables[f"{what}s"], name).combine_chunks()
+    vector = column(tables[f"{what}s"], name).combine_chunks()
     if not pa.types.is_fixed_size_list(vector.type) or vector.type.value_type != pa.float32():
         shown = reprlib.repr(str(vector.type))
         raise ModelFileError(f"its {what} vectors are of type {shown}: expected lists of floats")
@@ -445,47 +453,12 @@ def _read_ratings(
     return Ratings.over(
         users,
         items,
-        _ids_column(table, "user", uuid="user" in about.uuids),
-        _ids_column(table, "item", uuid="item" in about.uuids),
-        _column(table, "rating", pa.float32()),
-        _column(table, "timestamp", pa.int64()) if timed else None,
+        ids_column(table, "user", uuid="user" in about.uuids),
+        ids_column(table, "item", uuid="item" in about.uuids),
+        column(table, "rating", pa.float32()),
+        column(table, "timestamp", pa.int64()) if timed else None,
         about.scale,
     )
-
-
-def _column(table: pa.Table, name: str, kind: pa.DataType | None = None) -> pa.ChunkedArray:
-    if table.column_names.count(name) != 1:
-        raise ModelFileError(f"a table has {table.column_names.count(name)} columns {name!r}")
-    column = table[name]
-    if kind is not None and column.type != kind:
-        shown = reprlib.repr(str(column.type))
-        raise ModelFileError(f"the column {name!r} is of type {shown}: expected {kind}")
-    return column
-
-
-def _ids_column(table: pa.Table, name: str, *, uuid: bool) -> pa.ChunkedArray:
-    if not uuid:
-        return _column(table, name)
-    column = _column(table, name, pa.binary(16))
-    return pa.chunked_array(map(pa.uuid().wrap_array, column.chunks), pa.uuid())
-
-
-def _with_plain_ids(table: pa.Table, *names: str) -> pa.Table:
-    """UUIDs as their bytes: a type that is more than its values is not read back from a file."""
-    for name in names:
-        column = table[name]
-        if _is_uuid(column.type):
-            plain = pa.chunked_array([c.storage for c in column.chunks], column.type.storage_type)
-            table = table.set_column(table.column_names.index(name), name, plain)
-        elif isinstance(column.type, pa.BaseExtensionType):
-            raise ModelFileError(
-                f"ids of type {column.type} cannot be saved: convert them to integers or text"
-            )
-    return table
-
-
-def _is_uuid(kind: pa.DataType) -> bool:
-    return isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "arrow.uuid"
 
 
 def _versions() -> dict[str, str]:

@@ -34,7 +34,6 @@ class Answers:
     def __init__(
         self,
         model: Model,
-        items: Any = None,
         *,
         name: str = "model",
         generation: int = 1,
@@ -43,9 +42,8 @@ class Answers:
     ) -> None:
         self.model, self.name, self.generation = model, name, generation
         self.users, self.items = Named(model.users.ids), Named(model.items.ids)
-        self.titles = Titles.of(self.items, items)
+        self.titles = Titles(self.items, model.labels)
         self.labels, self.compared = labels or Labels(None), compared
-        self._attributes = items
 
     def warm(self) -> None:
         """Make what requests need, so that the first one does not wait and workers share it."""
@@ -74,7 +72,7 @@ class Answers:
     @cached_property
     def names(self) -> list[str]:
         """What each taste is called, by its items."""
-        return self._tastes.names(self._attributes)
+        return self._tastes.names()
 
     def called(self) -> list[str]:
         """What each taste is called: as labelled by hand, or by its items."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tastemix.data.attributes import Attributes
 from tastemix.data.ids import Ids, Indices
+from tastemix.data.items import Items
 from tastemix.errors import IdError
 from tastemix.serve.shapes import Id
 
@@ -88,21 +88,18 @@ def _is_integer(text: str) -> bool:
 class Titles:
     """What items are called, and what is said about them."""
 
-    def __init__(self, named: Named, attributes: Attributes | None) -> None:
-        self.named = named
-        self.given = attributes is not None and bool(attributes.titles)
-        self._attributes = attributes
-        self._titles = {} if attributes is None else attributes.titles
-
-    @staticmethod
-    def of(named: Named, items: Any = None) -> Titles:
-        """Titles out of a table of items, or its path; ids where there is none."""
-        return Titles(named, None if items is None else Attributes.of(items, named.ids))
+    def __init__(self, named: Named, labels: Items | None) -> None:
+        self.named, self._labels = named, labels
+        self.given = labels is not None and bool((labels.titles >= 0).any())
 
     def title(self, number: int) -> str:
         """The title of an item, or else its id."""
-        return self._titles.get(number) or str(self.named.one(number))
+        title = None if self._labels is None else self._labels.title(number)
+        return str(self.named.one(number)) if title is None else title
 
     def words(self, number: int) -> list[str]:
         """The attributes of an item."""
-        return [] if self._attributes is None else list(self._attributes.words[number])
+        if self._labels is None:
+            return []
+        words = self._labels.words
+        return [words.word(code) for code in words.row(number).tolist()]
