@@ -68,7 +68,8 @@ def fits() -> None:
 
 
 def row_grams(session: CpuSession, side: Side) -> None:
-    session._movers[side].row_grams(session._rows[OTHER[side]])
+    blocks = session.team.blocks
+    blocks[side].mover.row_grams(blocks[OTHER[side]].rows)
 
 
 def gram() -> None:

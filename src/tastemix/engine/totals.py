@@ -1,21 +1,36 @@
 """The small arithmetic of a half-step: what sums over all rows of a side add to its terms.
 
-Spans of rows are added in order, so the totals have the same bits wherever the spans came from.
+Chunks are added up to spans and spans to the total, each in order, so that the totals have the same
+bits wherever the sums of chunks or spans came from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
+from tastemix.engine._native import CHUNK_ROWS, SPAN_ROWS
 from tastemix.engine.objective import Objective
 from tastemix.engine.sides import Floats, Matrix
 
 RIDGE_RANGE = 1e6
 """The largest estimated λ over the smallest: beyond it, 32-bit sums lose the other coordinates."""
-Span = tuple[Floats, float, float, Floats]
+CHUNKS_A_SPAN = SPAN_ROWS // CHUNK_ROWS
+
+
+def summed(groups: Floats, group: int) -> Floats:
+    """The sums over all rows, from a line for each group of `group` rows, a chunk or a span."""
+    if group == CHUNK_ROWS:
+        spans = np.zeros((-(-len(groups) // CHUNKS_A_SPAN), groups.shape[1]))
+        for place in range(min(CHUNKS_A_SPAN, len(groups))):
+            chunk = groups[place::CHUNKS_A_SPAN]
+            spans[: len(chunk)] += chunk
+        groups = spans
+    total: Floats = groups[0].copy()
+    for span in groups[1:]:
+        total += span
+    return total
 
 
 @dataclass(frozen=True)
@@ -29,16 +44,10 @@ class Totals:
     gram: Floats
 
     @staticmethod
-    def of(rows: int, spans: Iterable[Span]) -> Totals:
-        """The sums of spans, one after another; those of the first become the totals."""
-        first, *rest = spans
-        columns, squares, counted, gram = first
-        for span in rest:
-            columns += span[0]
-            squares += span[1]
-            counted += span[2]
-            gram += span[3]
-        return Totals(rows, columns, squares, counted, gram)
+    def of(rows: int, rank: int, sums: Floats) -> Totals:
+        """From `Rows.sums` over all rows."""
+        columns, squares, counted, gram = np.split(sums, (rank, rank + 1, rank + 2))
+        return Totals(rows, columns, float(squares[0]), float(counted[0]), gram)
 
     @property
     def mean(self) -> Floats:

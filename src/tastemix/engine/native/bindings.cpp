@@ -41,22 +41,49 @@ void make_rows(Rows* at, Matrix values) {
     at->set(values.data());
 }
 
+void make_empty(Rows* at, int64_t count, int rank) {
+    if (count < 0 || rank < 1) throw std::invalid_argument("shape");
+    new (at) Rows(count, rank);
+}
+
+// Rows `first` on.
+void put(Rows& rows, int64_t first, const Matrix& values) {
+    const auto last = first + int64_t(values.shape(0));
+    if (first < 0 || last > rows.count || int(values.shape(1)) != rows.rank)
+        throw std::invalid_argument("rows of another shape");
+    rows.put(first, last, values.data());
+}
+
+int64_t checked_group(int64_t group) {
+    if (group < chunk_rows || group % chunk_rows) throw std::invalid_argument("group");
+    return group;
+}
+
 void check_alike(const Rows& one, const Rows& other) {
     if (one.rank != other.rank || one.kernels.width != other.kernels.width)
         throw std::invalid_argument("factors of different ranks or instruction sets");
 }
 
-// A tuple (Σ x, Σ ‖x − μ‖², Σ |Ω| ‖x − μ‖², Σ x xᵀ or None) for every span of rows.
-nb::list bound_sums(const Rows& rows, const BoundHalf* half, const Rows* centres, bool gram) {
+nb::ndarray<nb::numpy, double, nb::ndim<2>> table(const std::vector<double>& values, int64_t columns) {
+    Fresh<double> out(values.size());
+    std::copy(values.begin(), values.end(), out.data);
+    return {out.data, {values.size() / std::size_t(columns), std::size_t(columns)}, out.owner};
+}
+
+// A row Σ x, Σ ‖x − μ‖², Σ |Ω| ‖x − μ‖² and perhaps Σ x xᵀ for every group of rows.
+auto bound_sums(const Rows& rows, const BoundHalf* half, const Rows* centres, bool gram, int64_t group) {
     if (half && half->half.rows != rows.count) throw std::invalid_argument("rows");
     if (centres && (centres->count != rows.count || centres->rank != rows.rank)) throw std::invalid_argument("centres");
-    std::vector<Sums> spans =
-        released([&] { return sums_of(rows, half ? &half->half : nullptr, centres, gram, interrupted); });
-    nb::list out;
-    for (Sums& span : spans)
-        out.append(
-            nb::make_tuple(line(std::move(span.columns)), span.squares, span.counted, line(std::move(span.gram))));
-    return out;
+    checked_group(group);
+    const std::vector<Sums> groups =
+        released([&] { return sums_of(rows, half ? &half->half : nullptr, centres, gram, group, interrupted); });
+    std::vector<double> out;
+    for (const Sums& sum : groups) {
+        out.insert(out.end(), sum.columns.begin(), sum.columns.end());
+        out.insert(out.end(), {sum.squares, sum.counted});
+        out.insert(out.end(), sum.gram.begin(), sum.gram.end());
+    }
+    return table(out, rows.rank + 2 + (gram ? rows.rank * rows.rank : 0));
 }
 
 auto bound_row_errors(const BoundHalf& half, const Rows& moving, const Rows& fixed, float shift, double low,
@@ -102,17 +129,17 @@ struct BoundMover {
         }
         if (variances && weight != 0) throw std::invalid_argument("variances under a prior");
         const Terms terms{l2, l2_per_rating, prior, weight, dynamic, gram.data(), linear.data()};
-        Survey out{};
+        Surveyed out;
         surveyed = released([&] { return mover.survey(fixed, terms, {centres, ridges, variances, variance}, out, interrupted); });
-        return nb::make_tuple(out.objective, out.gain);
+        return nb::make_tuple(line(out.objective), out.gain);
     }
 
     nb::tuple descend(float threshold, int64_t max_updates) {
         if (!surveyed) throw std::logic_error("descend before survey");
         surveyed = false;
-        Descent out{};
+        Descended out;
         released([&] { return mover.descend(threshold, max_updates, out, interrupted); });
-        return nb::make_tuple(out.decrease, out.updates, out.largest);
+        return nb::make_tuple(line(out.decrease), out.updates, out.largest);
     }
 
     void row_grams(const Rows& fixed) {
@@ -146,37 +173,114 @@ auto bound_fold(const Rows& fixed, Line<int64_t> pointers, Line<int32_t> indices
     return matrix(moving);
 }
 
-struct BoundChoices {
-    Choices choices;
+// Sums of groups of rows, f(groups).
+template <class F> auto grouped(int rank, F&& f) {
+    std::vector<double> groups;
+    released([&] { return f(groups); });
+    return table(groups, rank);
+}
 
-    BoundChoices(BoundHalf& own, BoundHalf& other, int rank) : choices(own.half, other.half, rank) {
-        if (own.half.rows != other.half.columns || own.half.columns != other.half.rows)
-            throw std::invalid_argument("halves of different ratings");
+void check_rows(const Rows& rows, const Rows& like, int64_t count) {
+    check_alike(rows, like);
+    if (rows.count != count) throw std::invalid_argument("rows");
+}
+
+template <class T> void check_line(const Line<T>& line, int64_t size) {
+    if (int64_t(line.size()) != size) throw std::invalid_argument("numbers of another length");
+}
+
+struct BoundCentres {
+    const Half& own;
+    Centres rows;
+    bool weighed = false;
+
+    BoundCentres(BoundHalf& own_, int rank, int64_t group) : own(own_.half), rows(own, rank, checked_group(group)) {}
+
+    void weigh(Line<float> scale, Line<float> share) {
+        check_line(scale, own.rows);
+        check_line(share, own.rows);
+        rows.weigh(scale.data(), share.data());
+        weighed = true;
     }
 
-    void follow(const Rows& rows, int iterations) {
-        check_alike(rows, choices.centres);
-        if (rows.count != choices.centres.count) throw std::invalid_argument("rows");
-        released([&] { return choices.follow(rows, iterations, interrupted); });
+    void ready() const {
+        if (!weighed) throw std::logic_error("centres without weights");
     }
 
-    void put(Line<double> mean, Matrix z) {
-        if (mean.size() != choices.mean.size()) throw std::invalid_argument("mean");
-        std::copy_n(mean.data(), mean.size(), choices.mean.data());
-        fill(choices.z, z);
-        released([&] { return choices.place(interrupted); });
+    void place(Line<double> mean, const Rows& z) {
+        ready();
+        check_line(mean, rows.centres.rank);
+        check_rows(z, rows.centres, own.columns);
+        released([&] { return rows.place(mean.data(), z, interrupted); });
     }
 
-    auto spread(const Rows& rows, const Rows& variances) const {
-        for (const Rows* each : {&rows, &variances}) {
-            check_alike(*each, choices.centres);
-            if (each->count != choices.centres.count) throw std::invalid_argument("rows");
-        }
-        return line(released([&] { return choices.spread(rows, variances, interrupted); }));
+    auto left(const Rows& moved) const {
+        ready();
+        check_rows(moved, rows.centres, own.rows);
+        return grouped(moved.rank, [&](auto& groups) { return rows.left(moved, groups, interrupted); });
     }
 
-    double penalty() const {
-        return released([&] { return choices.penalty(interrupted); });
+    void leave(const Rows& moved, Line<float> shift) {
+        check_line(shift, rows.centres.rank);
+        check_rows(moved, rows.centres, own.rows);
+        released([&] { return rows.leave(moved, shift.data(), interrupted); });
+    }
+
+    void suggest(const Rows& direction) {
+        ready();
+        check_rows(direction, rows.centres, own.columns);
+        released([&] { return rows.suggest(direction, interrupted); });
+    }
+
+    void step(Line<float> length) {
+        check_line(length, rows.centres.rank);
+        released([&] { return rows.step(length.data(), interrupted); });
+    }
+
+    auto spread(const Rows& moved, const Rows& variances) const {
+        check_rows(moved, rows.centres, own.rows);
+        check_rows(variances, rows.centres, own.rows);
+        return grouped(moved.rank, [&](auto& groups) { return rows.spread(moved, variances, groups, interrupted); });
+    }
+};
+
+struct BoundSuggestions {
+    const Half& other;
+    Suggestions rows;
+
+    BoundSuggestions(BoundHalf& other_, int rank, int64_t group)
+        : other(other_.half), rows(other, rank, checked_group(group)) {}
+
+    auto weigh(Line<float> weight, Line<float> scale, float ridge) {
+        check_line(weight, other.columns);
+        check_line(scale, other.columns);
+        return line(rows.weigh(weight.data(), scale.data(), ridge));
+    }
+
+    auto begin(const Rows& away, Line<float> weight) {
+        check_rows(away, rows.z, other.columns);
+        check_line(weight, other.columns);
+        return grouped(rows.z.rank, [&](auto& sums) { return rows.begin(away, weight.data(), sums, interrupted); });
+    }
+
+    auto image(const Rows& suggested, Line<float> weight) {
+        check_rows(suggested, rows.z, other.columns);
+        check_line(weight, other.columns);
+        return grouped(rows.z.rank, [&](auto& sums) { return rows.image(suggested, weight.data(), sums, interrupted); });
+    }
+
+    auto step(Line<float> length) {
+        check_line(length, rows.z.rank);
+        return grouped(rows.z.rank, [&](auto& sums) { return rows.step(length.data(), sums, interrupted); });
+    }
+
+    void turn(Line<float> keep) {
+        check_line(keep, rows.z.rank);
+        released([&] { return rows.turn(keep.data(), interrupted); });
+    }
+
+    auto squares() const {
+        return grouped(rows.z.rank, [&](auto& sums) { return rows.squares(sums, interrupted); });
     }
 };
 
@@ -220,9 +324,11 @@ NB_MODULE(_native, m) {
     nb::class_<BoundHalf>(m, "Half").def(nb::init<Line<int64_t>, Line<int32_t>, Line<float>, int64_t>());
     nb::class_<Rows>(m, "Rows")
         .def("__init__", make_rows)
+        .def("__init__", make_empty)
         .def("set", fill)
+        .def("put", put)
         .def("get", matrix)
-        .def("sums", bound_sums, "half"_a.none(), "centres"_a.none(), "gram"_a);
+        .def("sums", bound_sums, "half"_a.none(), "centres"_a.none(), "gram"_a, "group"_a = span_rows);
     nb::class_<Workspace>(m, "Workspace").def(nb::init<>());
     nb::class_<BoundMover>(m, "Mover")
         .def(nb::init<BoundHalf&, Rows&, float, Workspace&>(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
@@ -232,18 +338,27 @@ NB_MODULE(_native, m) {
              "gram"_a, "linear"_a, "centres"_a.none(), "ridges"_a.none(), "variances"_a.none(), "variance"_a)
         .def("descend", &BoundMover::descend)
         .def("row_grams", &BoundMover::row_grams);
-    nb::class_<BoundChoices>(m, "Choices")
-        .def(nb::init<BoundHalf&, BoundHalf&, int>(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
-        .def("set", [](BoundChoices& c, float l2, float per, float ridge, float shrinkage, bool alike) {
-            c.choices.set(l2, per, ridge, shrinkage, alike);
-        })
-        .def("spread", &BoundChoices::spread)
-        .def("follow", &BoundChoices::follow)
-        .def("put", &BoundChoices::put)
-        .def("penalty", &BoundChoices::penalty)
-        .def_prop_ro("mean", [](const BoundChoices& c) { return line(c.choices.mean); }, nb::rv_policy::automatic)
-        .def_prop_ro("z", [](const BoundChoices& c) { return matrix(c.choices.z); }, nb::rv_policy::automatic)
-        .def_prop_ro("centres", [](BoundChoices& c) -> Rows& { return c.choices.centres; });
+    nb::class_<BoundCentres>(m, "Centres")
+        .def(nb::init<BoundHalf&, int, int64_t>(), nb::keep_alive<1, 2>())
+        .def("weigh", &BoundCentres::weigh)
+        .def("place", &BoundCentres::place)
+        .def("left", &BoundCentres::left)
+        .def("leave", &BoundCentres::leave)
+        .def("suggest", &BoundCentres::suggest)
+        .def("step", &BoundCentres::step)
+        .def("spread", &BoundCentres::spread)
+        .def_prop_ro("centres", [](BoundCentres& c) -> Rows& { return c.rows.centres; })
+        .def_prop_ro("suggested", [](BoundCentres& c) -> Rows& { return c.rows.suggested; });
+    nb::class_<BoundSuggestions>(m, "Suggestions")
+        .def(nb::init<BoundHalf&, int, int64_t>(), nb::keep_alive<1, 2>())
+        .def("weigh", &BoundSuggestions::weigh)
+        .def("begin", &BoundSuggestions::begin)
+        .def("image", &BoundSuggestions::image)
+        .def("step", &BoundSuggestions::step)
+        .def("turn", &BoundSuggestions::turn)
+        .def("squares", &BoundSuggestions::squares)
+        .def_prop_ro("z", [](BoundSuggestions& s) -> Rows& { return s.rows.z; })
+        .def_prop_ro("direction", [](BoundSuggestions& s) -> Rows& { return s.rows.direction; });
     nb::class_<BoundRidges>(m, "Ridges")
         .def(nb::init<BoundHalf&, int>(), nb::keep_alive<1, 2>())
         .def("estimate", &BoundRidges::estimate)
@@ -256,6 +371,8 @@ NB_MODULE(_native, m) {
     m.def("pair_products", bound_pair_products);
     bind_catalogue(m);
     bind_neighbours(m);
+    m.attr("CHUNK_ROWS") = chunk_rows;
+    m.attr("SPAN_ROWS") = span_rows;
     m.def("threads", threads);
     m.def("set_threads", set_threads);
     m.def("available_isas", available_isas);

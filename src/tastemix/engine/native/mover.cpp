@@ -3,6 +3,15 @@
 #include <algorithm>
 
 namespace tastemix {
+namespace {
+
+std::vector<double> of_chunks(const Half& half) {
+    return std::vector<double>(std::size_t((half.rows + chunk_rows - 1) / chunk_rows), 0.0);
+}
+
+std::size_t place_of(const Half& half, int64_t chunk) { return std::size_t(half.chunks[std::size_t(chunk)] / chunk_rows); }
+
+}  // namespace
 
 void Workspace::make_room(int64_t rows, int width, int64_t chunks, int workers) {
     if (rows * width > floats_) gradient = zeros(floats_ = rows * width);
@@ -26,7 +35,7 @@ Mover::Mover(const Half& half, Rows& moving, float shift, Workspace& work)
     linear_ = zeros(width);
 }
 
-bool Mover::survey(const Rows& fixed, const Terms& terms, const Pulled& pulled, Survey& out, Poll poll) {
+bool Mover::survey(const Rows& fixed, const Terms& terms, const Pulled& pulled, Surveyed& out, Poll poll) {
     const Kernels& kernels = moving_.kernels;
     const int64_t width = kernels.width, rank = moving_.rank, count = half_.chunk_count();
     const int workers = int(std::min<int64_t>(threads(), count));
@@ -70,15 +79,15 @@ bool Mover::survey(const Rows& fixed, const Terms& terms, const Pulled& pulled, 
                        &work_.surveys[std::size_t(chunk)]);
     };
     if (!parallel_for(count, look, poll, workers)) return false;
-    out = {0, 0};
+    out = {of_chunks(half_), 0};
     for (int64_t chunk = 0; chunk < count; chunk++) {
-        out.objective += work_.surveys[std::size_t(chunk)].objective;
+        out.objective[place_of(half_, chunk)] += work_.surveys[std::size_t(chunk)].objective;
         out.gain = std::max(out.gain, work_.surveys[std::size_t(chunk)].gain);
     }
     return true;
 }
 
-bool Mover::descend(float threshold, int64_t max_updates, Descent& out, Poll poll) {
+bool Mover::descend(float threshold, int64_t max_updates, Descended& out, Poll poll) {
     const Kernels& kernels = moving_.kernels;
     const int64_t count = half_.chunk_count();
     const int workers = int(std::min<int64_t>(threads(), count));
@@ -90,10 +99,10 @@ bool Mover::descend(float threshold, int64_t max_updates, Descent& out, Poll pol
                         &work_.descents[std::size_t(chunk)]);
     };
     if (!parallel_for(count, move, poll, workers)) return false;
-    out = {0, 0, 0};
+    out = {of_chunks(half_), 0, 0};
     for (int64_t chunk = 0; chunk < count; chunk++) {
         const Descent& part = work_.descents[std::size_t(chunk)];
-        out.decrease += part.decrease;
+        out.decrease[place_of(half_, chunk)] += part.decrease;
         out.updates += part.updates;
         out.largest = std::max(out.largest, part.largest);
     }

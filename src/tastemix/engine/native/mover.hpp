@@ -30,6 +30,17 @@ class Workspace {           // of half-steps that are not under way at the same 
     int64_t floats_ = 0, rows_ = 0, scratch_ = 0;
 };
 
+struct Surveyed {
+    std::vector<double> objective;  // of every chunk of chunk_rows rows
+    float gain = 0;
+};
+
+struct Descended {
+    std::vector<double> decrease;   // likewise
+    int64_t updates = 0;
+    float largest = 0;              // entry
+};
+
 class Mover {
    public:
     Mover(const Half&, Rows& moving, float shift, Workspace&);
@@ -37,9 +48,9 @@ class Mover {
     void hold(int coordinate) { movable_[coordinate] = 0; }
 
     // Gradients and first gains: false if it was given up.
-    bool survey(const Rows& fixed, const Terms&, const Pulled&, Survey&, Poll);
+    bool survey(const Rows& fixed, const Terms&, const Pulled&, Surveyed&, Poll);
     // After a survey: rows whose best gain is above the threshold descend.
-    bool descend(float threshold, int64_t max_updates, Descent&, Poll);
+    bool descend(float threshold, int64_t max_updates, Descended&, Poll);
     // Σ y_j y_jᵀ of every row, thrown away: what the Gram kernel alone costs.
     void row_grams(const Rows& fixed, Poll);
 

@@ -30,7 +30,7 @@ std::vector<int64_t> Half::chunked(const int64_t* pointers, int64_t rows) {
     int64_t cost = 0;
     for (int64_t row = 0; row < rows; row++) {
         cost += pointers[row + 1] - pointers[row] + row_cost;
-        if (cost < chunk_cost && row + 1 < rows) continue;
+        if (cost < chunk_cost && (row + 1) % chunk_rows != 0 && row + 1 < rows) continue;
         bounds.push_back(row + 1);
         cost = 0;
     }
@@ -40,29 +40,31 @@ std::vector<int64_t> Half::chunked(const int64_t* pointers, int64_t rows) {
 Rows::Rows(int64_t rows, int rank_)
     : count(rows), rank(rank_), kernels(kernels_for(rank_)), data_(zeros(rows * kernels.width)) {}
 
-void Rows::set(const float* rows) {
-    for (int64_t number = 0; number < count; number++) std::copy_n(rows + number * rank, rank, row(number));
+void Rows::put(int64_t first, int64_t last, const float* rows) {
+    for (int64_t number = first; number < last; number++)
+        std::copy_n(rows + (number - first) * rank, rank, row(number));
 }
 
 void Rows::get(float* rows) const {
     for (int64_t number = 0; number < count; number++) std::copy_n(row(number), rank, rows + number * rank);
 }
 
-std::vector<Sums> sums_of(const Rows& rows, const Half* half, const Rows* centres, bool gram, Poll poll) {
+std::vector<Sums> sums_of(const Rows& rows, const Half* half, const Rows* centres, bool gram, int64_t group,
+                          Poll poll) {
     const int64_t width = rows.kernels.width, rank = rows.rank;
-    const int64_t chunks_a_span = span_rows / chunk_rows;
+    const int64_t chunks_a_group = group / chunk_rows;
     struct Chunk {
         std::vector<double> columns;
         double squares = 0, counted = 0;
     };
-    std::vector<Chunk> chunks(std::size_t(std::min(chunks_a_span, (rows.count + chunk_rows - 1) / chunk_rows)));
+    std::vector<Chunk> chunks(std::size_t(std::min(chunks_a_group, (rows.count + chunk_rows - 1) / chunk_rows)));
     // Of large Grams there are only so many at a time as there are threads, or as have room.
     const int64_t room = std::max<int64_t>(threads(), gram_room / (width * width));
-    const int64_t at_once = gram ? std::min(chunks_a_span, room) : chunks_a_span;
+    const int64_t at_once = gram ? std::min(chunks_a_group, room) : chunks_a_group;
     const Floats grams = zeros(gram ? std::min<int64_t>(at_once, int64_t(chunks.size())) * width * width : 0);
-    std::vector<Sums> spans;
-    for (int64_t first = 0; first < std::max<int64_t>(rows.count, 1); first += span_rows) {
-        const int64_t last = std::min(rows.count, first + span_rows);
+    std::vector<Sums> groups;
+    for (int64_t first = 0; first < std::max<int64_t>(rows.count, 1); first += group) {
+        const int64_t last = std::min(rows.count, first + group);
         const int64_t count = (last - first + chunk_rows - 1) / chunk_rows;
         int64_t wave = 0;
         const auto add = [&](int64_t place, int) {
@@ -87,24 +89,24 @@ std::vector<Sums> sums_of(const Rows& rows, const Half* half, const Rows* centre
                 rows.kernels.gram(rows.row(begin), nullptr, end - begin, int(width), grams.get() + place * width * width,
                                   nullptr, give_up);
         };
-        Sums span{std::vector<double>(std::size_t(rank), 0.0), 0, 0,
+        Sums sum{std::vector<double>(std::size_t(rank), 0.0), 0, 0,
                   std::vector<double>(std::size_t(gram ? rank * rank : 0), 0.0)};
         for (; wave < count; wave += at_once) {
             const int64_t places = std::min(at_once, count - wave);
             if (!parallel_for(places, add, poll)) return {};
             for (int64_t place = 0; place < places; place++) {
                 const Chunk& chunk = chunks[std::size_t(wave + place)];
-                for (std::size_t i = 0; i < std::size_t(rank); i++) span.columns[i] += chunk.columns[i];
-                span.squares += chunk.squares;
-                span.counted += chunk.counted;
+                for (std::size_t i = 0; i < std::size_t(rank); i++) sum.columns[i] += chunk.columns[i];
+                sum.squares += chunk.squares;
+                sum.counted += chunk.counted;
                 for (int64_t r = 0; gram && r < rank; r++)
                     for (int64_t c = 0; c < rank; c++)
-                        span.gram[std::size_t(r * rank + c)] += grams[place * width * width + r * width + c];
+                        sum.gram[std::size_t(r * rank + c)] += grams[place * width * width + r * width + c];
             }
         }
-        spans.push_back(std::move(span));
+        groups.push_back(std::move(sum));
     }
-    return spans;
+    return groups;
 }
 
 bool gather(const Half& half, const Rows& in, const float* weight, const float* scale, Rows& out, Poll poll) {

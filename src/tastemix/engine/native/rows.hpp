@@ -30,7 +30,7 @@ struct Half {               // one compressed sparse half, borrowed
     const float* values;
     int64_t rows;
     int64_t columns;
-    std::vector<int64_t> chunks;    // row boundaries, about as many ratings each
+    std::vector<int64_t> chunks;    // row boundaries, at most so many ratings and chunk_rows rows each
 
     int64_t count(int64_t row) const { return pointers[row + 1] - pointers[row]; }
     int64_t ratings() const { return pointers[rows]; }
@@ -41,7 +41,8 @@ struct Half {               // one compressed sparse half, borrowed
 class Rows {                // a factor: `rank` floats a row, padded with zeros to the kernels' width
    public:
     Rows(int64_t count, int rank);
-    void set(const float* rows);        // rank floats a row
+    void set(const float* rows) { put(0, count, rows); }    // rank floats a row
+    void put(int64_t first, int64_t last, const float* rows);
     void get(float* rows) const;
 
     float* row(int64_t number) { return data_.get() + number * kernels.width; }
@@ -56,19 +57,20 @@ class Rows {                // a factor: `rank` floats a row, padded with zeros 
 };
 
 // Sums over rows are made of chunks of rows, and these of spans of chunks, each in order, in double:
-// they depend on the rows alone, not on threads or on how spans are spread over machines.
+// they depend on the rows alone, not on threads or on how they are spread over machines. Who holds
+// whole spans gives their sums; who does not gives those of chunks. Both are groups of rows.
 constexpr int64_t chunk_rows = 512;
 constexpr int64_t span_rows = 1 << 16;
 
-struct Sums {               // of a span of rows x
+struct Sums {               // of a group of rows x
     std::vector<double> columns;    // Σ x
     double squares;                 // Σ ‖x − μ_x‖², μ the centres or zero
     double counted;                 // Σ |Ω| ‖x − μ_x‖²
     std::vector<double> gram;       // Σ x xᵀ, rank × rank, where asked for
 };
 
-// The sums of every span; empty if it was given up. `half` gives |Ω|, `centres` μ; either may be null.
-std::vector<Sums> sums_of(const Rows&, const Half* half, const Rows* centres, bool gram, Poll poll);
+// The sums of every group; empty if it was given up. `half` gives |Ω|, `centres` μ; either may be null.
+std::vector<Sums> sums_of(const Rows&, const Half* half, const Rows* centres, bool gram, int64_t group, Poll poll);
 
 // out_r = scale_r Σ_{j∈Ω_r} weight_j in_j; weight and scale may be null. False if it was given up.
 bool gather(const Half&, const Rows& in, const float* weight, const float* scale, Rows& out, Poll);

@@ -1,0 +1,288 @@
+"""A block: neighbouring rows of one side with their ratings, and all that is done to them.
+
+A block sees the rows of the other side, wherever they are, by the name of what they hold. Sums over
+its rows come back as a line for each group of rows, for `totals.summed`. It knows nothing of where
+other blocks are or who asks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tastemix.data.halves import Half
+from tastemix.engine import _native
+from tastemix.engine._native import CHUNK_ROWS
+from tastemix.engine.sides import Floats, Matrix
+
+Vector = NDArray[np.float32]
+Shown = _native.Rows | Vector
+Look = Callable[[str], Shown]
+"""What the other side holds, by name: whole."""
+
+HELD = ("rows", "variances", "z", "centres")
+"""What a block holds between half-steps."""
+
+
+class Rated:
+    """Rows `first` on of one side, with their ratings, checked once for all fits."""
+
+    def __init__(self, half: Half, columns: int, first: int = 0) -> None:
+        self.half = _native.Half(half.pointers, half.indices, half.values, columns)
+        self.counts = half.counts
+        self.columns, self.first, self.last = columns, first, first + len(self.counts)
+
+
+class Terms(NamedTuple):
+    """What all rows of a half-step share."""
+
+    l2: float
+    l2_per_rating: float
+    target: float
+    weight: float
+    dynamic: bool
+    gram: Matrix
+    linear: Matrix
+    chosen: bool
+    least: Floats | None
+    """Where ridges are estimated, what all of them have in common."""
+    noise: float
+
+
+class Moved(NamedTuple):
+    """Of the rows of a block that moved."""
+
+    decrease: Floats
+    """Of the objective, chunk by chunk."""
+    updates: int
+    largest: float
+
+
+class Block:
+    """The rows of a block, being fitted."""
+
+    def __init__(
+        self,
+        rated: Rated,
+        rows: Matrix,
+        held: tuple[int, ...],
+        shift: float,
+        group: int,
+        look: Look,
+        work: _native.Workspace | None = None,
+    ) -> None:
+        self.rated, self.rank = rated, rows.shape[1]
+        self._shift, self._group, self._look = shift, group, look
+        self.rows = _native.Rows(np.ascontiguousarray(rows, np.float32))
+        self.mover = _native.Mover(rated.half, self.rows, shift, work or _native.Workspace())
+        for coordinate in held:
+            self.mover.hold(coordinate)
+        self._centres: _native.Centres | None = None
+        self._suggestions: _native.Suggestions | None = None
+        self._ridges: _native.Ridges | None = None
+        self._scale = self._weight = np.empty(0, np.float32)
+        self._kept: dict[str, Matrix] = {}
+
+    def shown(self, name: str) -> Shown:
+        """What these rows hold of that name."""
+        if name == "rows":
+            return self.rows
+        if name in ("scale", "weight"):
+            return self._scale if name == "scale" else self._weight
+        if name == "variances":
+            return self.ridges.variances
+        if name in ("z", "direction"):
+            found: _native.Rows = getattr(self.suggestions, name)
+            return found
+        return self.centres.centres if name == "centres" else self.centres.suggested
+
+    def vector(self, name: str) -> Matrix | Vector:
+        """A copy of it."""
+        found = self.shown(name)
+        return found.get() if isinstance(found, _native.Rows) else found
+
+    def put(self, name: str, values: Matrix) -> None:
+        """Replace it."""
+        found = self.shown(name)
+        assert isinstance(found, _native.Rows)
+        found.set(np.ascontiguousarray(values, np.float32))
+
+    @property
+    def centres(self) -> _native.Centres:
+        """What the rows are pulled towards."""
+        if self._centres is None:
+            self._centres = _native.Centres(self.rated.half, self.rank, self._group)
+        return self._centres
+
+    @property
+    def suggestions(self) -> _native.Suggestions:
+        """What the rows suggest to those of the other side."""
+        if self._suggestions is None:
+            self._suggestions = _native.Suggestions(self.rated.half, self.rank, self._group)
+        return self._suggestions
+
+    @property
+    def ridges(self) -> _native.Ridges:
+        """How strongly the rows are pulled, and their variances."""
+        if self._ridges is None:
+            self._ridges = _native.Ridges(self.rated.half, self.rank)
+        return self._ridges
+
+    def survey(self, terms: Terms) -> tuple[Floats, float]:
+        """The objective, chunk by chunk, and the largest first gain."""
+        estimated = terms.least is not None
+        if terms.least is not None:
+            self.ridges.estimate(self._rows_of("variances"), terms.least)
+        return self.mover.survey(
+            self._rows_of("rows"),
+            terms.l2,
+            terms.l2_per_rating,
+            terms.target,
+            terms.weight,
+            terms.dynamic,
+            terms.gram,
+            terms.linear,
+            self.centres.centres if terms.chosen else None,
+            self.ridges.each if estimated else None,
+            self.ridges.variances if estimated else None,
+            terms.noise,
+        )
+
+    def descend(self, threshold: float, max_updates: int) -> Moved:
+        """Solve the rows whose first gain is above the threshold."""
+        return Moved(*self.mover.descend(threshold, max_updates))
+
+    def sums(self, chosen: bool, gram: bool) -> Floats:
+        """Those of `Totals`."""
+        centres = self.centres.centres if chosen else None
+        return self.rows.sums(self.rated.half, centres, gram, self._group)
+
+    def errors(self, low: float, high: float) -> Floats:
+        """Squared errors on the ratings of each row, of predictions within these ends."""
+        return self._errors(self.rated, low, high)
+
+    def errors_on(self, rated: Rated) -> Floats:
+        """Those on other ratings of the rows, chunk by chunk, of predictions as they are."""
+        return by_chunk(self._errors(rated, -math.inf, math.inf))
+
+    def _errors(self, rated: Rated, low: float, high: float) -> Floats:
+        return _native.row_errors(
+            rated.half, self.rows, self._rows_of("rows"), self._shift, low, high
+        )
+
+    def pull(self, l2: float, l2_per_rating: float, alike: bool) -> Floats:
+        """Σ ρ_u of every chunk, or where all rows count alike the number of those with ratings."""
+        return by_chunk(self._pulls(l2, l2_per_rating, alike))
+
+    def share(
+        self, l2: float, l2_per_rating: float, alike: bool, mean: float, shrinkage: float
+    ) -> Floats:
+        """Set each row's share in what Z is fitted to; their sum over every chunk."""
+        pulls = self._pulls(l2, l2_per_rating, alike)
+        share: Vector = (pulls if alike else pulls / mean).astype(np.float32)
+        grown = np.maximum(self.rated.counts + float(np.float32(shrinkage)), 1.0)
+        self._scale = (1 / np.sqrt(grown)).astype(np.float32)
+        self._weight = self._scale * share
+        self.centres.weigh(self._scale, share)
+        return by_chunk(share.astype(np.float64))
+
+    def _pulls(self, l2: float, l2_per_rating: float, alike: bool) -> Floats:
+        if alike:
+            return (self.rated.counts > 0).astype(np.float64)
+        own, each = np.float64(np.float32(l2)), np.float64(np.float32(l2_per_rating))
+        return own + each * self.rated.counts.astype(np.float64)
+
+    def reach(self, ridge: float) -> Floats:
+        """How much Z can explain of any rows, chunk by chunk of these that suggest it."""
+        return self.suggestions.weigh(self._line("weight"), self._line("scale"), ridge)
+
+    def place(self, mean: Floats) -> None:
+        """Centres from the mean row and the other side's Z."""
+        self.centres.place(mean, self._rows_of("z"))
+
+    def spread(self) -> Floats:
+        """Squares around the centres, and variances, summed over rows with ratings."""
+        return self.centres.spread(self.rows, self.ridges.variances)
+
+    def left(self) -> Floats:
+        """What the centres leave of the rows."""
+        return self.centres.left(self.rows)
+
+    def leave(self, shift: Vector) -> None:
+        """The mean row moved: show what the centres leave of each row."""
+        self.centres.leave(self.rows, shift)
+
+    def begin(self) -> Floats:
+        """The first direction of Z, from what the other side's centres leave."""
+        return self.suggestions.begin(self._rows_of("away"), self._line("weight"))
+
+    def suggest(self) -> None:
+        """Show where the direction of the other side's Z takes the centres."""
+        self.centres.suggest(self._rows_of("direction"))
+
+    def image(self) -> Floats:
+        """What the direction does to the residual."""
+        return self.suggestions.image(self._rows_of("away"), self._line("weight"))
+
+    def step_centres(self, length: Vector) -> None:
+        """Move the centres along what was suggested."""
+        self.centres.step(length)
+
+    def step_z(self, length: Vector) -> Floats:
+        """Move Z along its direction."""
+        return self.suggestions.step(length)
+
+    def turn(self, keep: Vector) -> None:
+        """The next direction of Z."""
+        self.suggestions.turn(keep)
+
+    def squares(self) -> Floats:
+        """Σ z²."""
+        return self.suggestions.squares()
+
+    def keep(self) -> None:
+        """Remember what is held."""
+        self._kept = self.held()
+
+    def restore(self) -> None:
+        """Go back to what was remembered."""
+        self.hold(self._kept)
+
+    def held(self) -> dict[str, Matrix]:
+        """Copies of all that later half-steps depend on."""
+        there = {
+            "rows": True,
+            "variances": self._ridges is not None,
+            "z": self._suggestions is not None,
+            "centres": self._centres is not None,
+        }
+        return {name: self.vector(name) for name in HELD if there[name]}
+
+    def hold(self, held: dict[str, Matrix]) -> None:
+        """Hold this and nothing else."""
+        if "z" not in held:
+            self._centres = self._suggestions = None
+        if "variances" not in held:
+            self._ridges = None
+        for name, values in held.items():
+            self.put(name, values)
+
+    def _rows_of(self, name: str) -> _native.Rows:
+        found = self._look(name)
+        assert isinstance(found, _native.Rows)
+        return found
+
+    def _line(self, name: str) -> Vector:
+        found = self._look(name)
+        assert isinstance(found, np.ndarray)
+        return found
+
+
+def by_chunk(numbers: Floats) -> Floats:
+    """The sum of every chunk of rows."""
+    sums: Floats = np.add.reduceat(numbers, np.arange(0, len(numbers), CHUNK_ROWS))
+    return sums
