@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -22,6 +23,8 @@ TYPES = {
     ".ico": b"image/x-icon",
     ".json": b"application/json",
 }
+SPARED = re.compile(rb"^[ \t]*(?://.*|/\*\*.*\*/)\n|^\s+", re.MULTILINE)
+"""Lines that are only a comment, empty lines and indentation: they are not sent."""
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -58,5 +61,5 @@ def _under(folder: Traversable, path: str) -> list[tuple[str, File]]:
         if entry.is_dir():
             found += _under(entry, f"{path}{entry.name}/")
         elif (kind := TYPES.get(entry.name[entry.name.rfind(".") :])) is not None:
-            found.append((path + entry.name, File.of(kind, entry.read_bytes())))
+            found.append((path + entry.name, File.of(kind, SPARED.sub(b"", entry.read_bytes()))))
     return found

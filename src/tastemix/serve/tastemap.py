@@ -1,4 +1,4 @@
-"""Where tastes and items lie on a map: related tastes near each other, items among their tastes."""
+"""Where tastes and items lie on a map: related tastes side by side on a circle, items within."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ Floats = NDArray[np.float64]
 SHARPNESS = 3.0
 """The power of an item's shares: with a larger one, items lie closer to the taste they have most
 of."""
-SPREAD = 0.05
-"""How far items with the same mix are apart, as a share of the map."""
-GOLDEN = 2.399963229728653
-"""The angle that spreads points evenly around a centre."""
+INNER = 0.97
+"""The radius that items fill, where tastes have 1."""
 
 
 def similarities(tastes: Tastes) -> Floats:
@@ -24,38 +22,50 @@ def similarities(tastes: Tastes) -> Floats:
     return np.asarray(columns.T @ columns).clip(0.0, 1.0)
 
 
-def places(alike: Floats) -> Floats:
-    """(tastes, 2): positions from 0 to 1 whose distances follow 1 − similarity.
+def turns(alike: Floats) -> Indices:
+    """(tastes,): the place of each taste around the circle, from 0; neighbours are alike.
 
-    Classical scaling: the two largest axes of the centred squared distances. Signs are fixed by the
-    first taste, so that the map does not flip from one load to the next.
+    A short tour: the nearest taste next, then parts of the tour are turned around (2-opt) for as
+    long as that brings more similar tastes together. The first taste has place 0.
     """
     count = len(alike)
-    if count < 2:
-        return np.full((count, 2), 0.5)
-    squares = (1.0 - alike) ** 2
-    centred = np.eye(count) - 1.0 / count
-    values, axes = np.linalg.eigh(-0.5 * centred @ squares @ centred)
-    found = np.zeros((count, 2))
-    for at in range(min(2, count)):
-        axis = axes[:, -1 - at] * np.sqrt(max(values[-1 - at], 0.0))
-        found[:, at] = axis * (-1.0 if axis[0] < 0 else 1.0)
-    low, high = found.min(axis=0), found.max(axis=0)
-    placed: Floats = 0.1 + 0.8 * (found - low) / np.maximum(high - low, 1e-12)
-    return placed
+    tour, left = list(range(min(count, 1))), set(range(1, count))
+    while left:
+        tour.append(max(left, key=lambda other: (alike[tour[-1], other], -other)))
+        left.remove(tour[-1])
+    better = True
+    while better:
+        better = False
+        for i in range(count - 2):
+            for j in range(i + 2, count):
+                a, b, c, d = tour[i], tour[i + 1], tour[j], tour[(j + 1) % count]
+                if d != a and alike[a, c] + alike[b, d] > alike[a, b] + alike[c, d] + 1e-12:
+                    tour[i + 1 : j + 1] = tour[i + 1 : j + 1][::-1]
+                    better = True
+    return np.argsort(tour).astype(np.int32)
+
+
+def places(alike: Floats) -> Floats:
+    """(tastes, 2): positions from 0 to 1 on a circle, in the order of `turns`, from the top."""
+    angle = 2 * np.pi * (turns(alike) / max(len(alike), 1) - 0.25)
+    return np.asarray(0.5 + 0.5 * np.column_stack([np.cos(angle), np.sin(angle)]))
 
 
 def points(tastes: Tastes, numbers: Indices, where: Floats) -> tuple[Floats, Indices]:
-    """(items, 2): the mean of the places of an item's tastes by their shares, and its main taste.
+    """(items, 2): positions from 0 to 1 within the circle, and the taste an item has most of.
 
-    Each point is moved a little, by the golden angle and its number, so that items of one mix
-    do not cover each other.
+    An item lies in the direction of the mean of its tastes' places, by what each adds to it
+    compared with what it adds to the average item. Distances from the centre are spread evenly
+    over the disc in their order, so that items with most of one taste are at the rim.
     """
     weights = np.maximum(tastes.item_weights(tastes.factors.items[numbers]), 0.0)
-    main = np.argmax(weights, axis=1).astype(np.int32)
-    shares = (weights / np.maximum(weights.max(axis=1, keepdims=True), 1e-300)) ** SHARPNESS
-    total = np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
-    turn = GOLDEN * np.arange(len(numbers))
-    far = SPREAD * np.sqrt((np.arange(len(numbers)) % 97 + 1) / 97)
-    found = shares @ where / total + far[:, None] * np.column_stack([np.cos(turn), np.sin(turn)])
-    return found.clip(0.0, 1.0), main
+    shares = weights / np.maximum(tastes.adds, 1e-300)
+    main = np.argmax(shares, axis=1).astype(np.int32)
+    shares = (shares / np.maximum(shares.max(axis=1, keepdims=True), 1e-300)) ** SHARPNESS
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+    found = shares @ (2 * where - 1)
+    far = np.linalg.norm(found, axis=1)
+    order = np.argsort(np.argsort(far, kind="stable"), kind="stable")
+    spread = INNER * np.sqrt((order + 0.5) / max(len(order), 1))
+    placed: Floats = 0.5 + 0.5 * found * (spread / np.maximum(far, 1e-12))[:, None]
+    return placed, main
