@@ -64,6 +64,7 @@ def demo(
         page = report(output, "The demo: dishes", results, ratings, FOLDS)
         say(f"\nThe model is [bold]{escape(str(output / 'dishes.tastemix'))}[/],", end=" ")
         say(f"the report [bold]{escape(str(page))}[/].")
+        say(f"To see it: [bold]tastemix serve {escape(str(output / 'dishes.tastemix'))}[/]")
     say("\nNext, with your own ratings: [bold]tastemix compare ratings.csv[/]")
 
 

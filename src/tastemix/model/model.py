@@ -11,6 +11,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tastemix import checks
 from tastemix.data.ids import Indices, single
@@ -195,7 +196,14 @@ class Model:
             return head.factors
         stars = None if self.ratings is None else stars_by_user(self.ratings)
         links = None if stars is None else head.links
-        return Ordering(head.factors, links, stars, self.items.stars(self.scale), head.weights)
+        return Ordering(head.factors, links, stars, self._popularity, head.weights)
+
+    @cached_property
+    def _popularity(self) -> NDArray[np.float32]:
+        """By item: the sum of its stars."""
+        if self.origin is not None and self.origin.items is self.items:
+            return self.origin._popularity
+        return self.items.stars(self.scale)
 
     def predict_numbers(
         self, user: Indices, item: Indices, *, clip: bool = True, fallback: Fallback = "mean"

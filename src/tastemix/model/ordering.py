@@ -45,9 +45,10 @@ class Ordering:
         if self.factors is not None:
             result += tastes * (self.factors.pairs(user, item) - self.factors.shift)
         if self.links is not None:
-            stars = self._stars
+            asked, row = np.unique(user, return_inverse=True)
+            some = chosen(self._stars, asked)
             result += rated * self.links.linked.pairs(
-                stars.pointers, stars.indices, stars.values, user, item
+                some.pointers, some.indices, some.values, row.astype(np.int32), item
             )
         return result
 

@@ -31,11 +31,11 @@ def best_items(
     Equal scores go to the lower number.
     """
     best = np.full((len(user), n), -1, np.int32)
-    items = block(user[:1]).shape[1]
-    rows = max(1, AT_ONCE // max(1, items))
+    one = block(user[:1])
+    rows = max(1, AT_ONCE // max(1, one.shape[1]))
     for first in range(0, len(user), rows):
         some = user[first : first + rows]
-        scores = np.ascontiguousarray(block(some), np.float32)
+        scores = np.ascontiguousarray(one if len(user) == 1 else block(some), np.float32)
         here = seen.pointers[first : first + len(some) + 1]
         best[first : first + rows] = scoring.best_items(scores, here, seen.indices, allowed, n)
     return best

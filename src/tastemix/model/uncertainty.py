@@ -112,8 +112,13 @@ def _features(
 ) -> Floats:
     columns = [np.ones(len(place)), place, place**2]
     for log, count, number in zip(logs, counts, pairs, strict=True):
-        columns += [np.append(log, 0.0)[number], np.append(np.log1p(count), 0.0)[number]]
+        columns += [_of(log, number), np.log1p(_of(count, number))]
     return np.stack(columns, axis=1)
+
+
+def _of(values: NDArray[Any], numbers: Indices) -> Floats:
+    """The values of these numbers; 0 for −1. The others are not looked at."""
+    return np.where(numbers < 0, 0.0, values[numbers])
 
 
 def _fitted(features: Floats, squared: Floats) -> Floats:

@@ -39,11 +39,14 @@ class Answers:
         generation: int = 1,
         labels: Labels | None = None,
         compared: bool = False,
+        most: int = 1000,
     ) -> None:
+        """most: the most entries of an answer."""
         self.model, self.name, self.generation = model, name, generation
         self.users, self.items = Named(model.users.ids), Named(model.items.ids)
         self.titles = Titles(self.items, model.labels)
         self.labels, self.compared = labels or Labels(None), compared
+        self._most = most
 
     def warm(self) -> None:
         """Make what requests need, so that the first one does not wait and workers share it."""
@@ -51,7 +54,7 @@ class Answers:
         if len(self.model.users.ids):
             self._best(self.model, 0, 1, _nothing_seen())
         if self.tastes is not None:
-            self.names, self.map_places, self.model.item_directions, self.bars  # noqa: B018
+            self.names, self._typical, self.map_places, self.model.item_directions, self.bars  # noqa: B018
         self.item_finder, self.user_finder  # noqa: B018
 
     @cached_property
@@ -83,6 +86,11 @@ class Answers:
     def bars(self) -> Bars:
         """Predicted ratings as sums over tastes."""
         return Bars(self.model.factors, self._tastes)
+
+    @cached_property
+    def _typical(self) -> Indices:
+        """(tastes, items): the most typical items of each taste, as many as can be asked for."""
+        return self._tastes.top(self._most)
 
     @cached_property
     def alike(self) -> Any:
@@ -137,18 +145,20 @@ class Answers:
 
     def all_tastes(self, n: int) -> shapes.Tastes:
         """Every taste with its n most typical items."""
-        top = self._tastes.top(n)
-        return shapes.Tastes([self._taste(at, top[at]) for at in range(len(top))])
+        called = self.called()
+        return shapes.Tastes(
+            [self._taste(at, top[:n], called) for at, top in enumerate(self._typical)]
+        )
 
     def taste(self, number: int, n: int) -> shapes.Taste:
         """One taste with its n most typical items."""
-        top = self._tastes.top(n)
+        top = self._typical
         if not 1 <= number <= len(top):
             raise LookupError(f"there is no taste {number}: they go from 1 to {len(top)}")
-        return self._taste(number - 1, top[number - 1])
+        return self._taste(number - 1, top[number - 1, :n], self.called())
 
-    def _taste(self, at: int, top: Indices) -> shapes.Taste:
-        tastes, called = self._tastes, self.called()
+    def _taste(self, at: int, top: Indices, called: list[str]) -> shapes.Taste:
+        tastes = self._tastes
         weights = tastes.item_weights(self.model.factors.items[top])[:, at].tolist()
         typical = tastes.typical[top, at].tolist()
         near = [o for o in np.argsort(-self.alike[at], kind="stable").tolist() if o != at][:NEAR]
@@ -275,7 +285,8 @@ class Answers:
         """The parts of a predicted rating or of a score."""
         model = self.model
         table = model.explain(model.users.ids[user], model.items.ids[item], of=of)
-        parts = [self._part(row) for row in table.to_pylist()]
+        called = self.called() if self.tastes is not None and self._shown(of) else None
+        parts = [self._part(row, called) for row in table.to_pylist()]
         pair = np.array([user], np.int32), np.array([item], np.int32)
         rating = std = None
         if self.predicts:
@@ -292,13 +303,17 @@ class Answers:
             parts=parts,
         )
 
-    def _part(self, row: dict[str, Any]) -> shapes.Part:
+    def _shown(self, of: Of) -> bool:
+        """Whether these are the tastes that have names here."""
+        return self.model.tastes_of(of) is self.tastes
+
+    def _part(self, row: dict[str, Any], called: list[str] | None) -> shapes.Part:
         kind, _, number = row["part"].partition(" ")
         taste = int(number) if kind == "taste" else None
         because = self.model.items.ids.find(row["because"]) if row["because"] else _none()
         name = row["name"]
-        if taste is not None and self.tastes is not None:
-            name = self.called()[taste - 1]
+        if taste is not None and called is not None:
+            name = called[taste - 1]
         elif kind == "rated":
             name = self.titles.title(int(because[0]))
         return shapes.Part(

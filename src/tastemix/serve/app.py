@@ -238,7 +238,8 @@ class Service:
             kind = b"text/html; charset=utf-8" if name == "/docs" else JSON
             return Reply(200, [*_about(kind, said), *PAGE[1:]], said, at)
         file = self._files.get(name)
-        if file is None and name[1:].partition("/")[0] in pages.ROOTS and name[:1] == "/":
+        first = name[1:].partition("/")[0]
+        if file is None and first and first in pages.ROOTS:
             file = self._files.get("/")
         if file is None:
             raise Refused(404, "there is nothing at this path: see /docs")

@@ -82,6 +82,8 @@ def _text(value: Any) -> str:
 
 def _is_integer(text: str) -> bool:
     digits = text.removeprefix("-")
+    if digits[:1] == "0" and text != "0":
+        return False
     return len(digits) <= 18 and digits.isascii() and digits.isdigit()
 
 

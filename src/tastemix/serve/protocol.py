@@ -99,6 +99,11 @@ class Protocol(HttpToolsProtocol):
         else:
             self.transport.abort()
 
+    def answer_last(self) -> None:
+        """Say of the answer that is under way that it is the last one of this connection."""
+        if self.cycle is not None and not self.cycle.response_started:
+            self.cycle.keep_alive = False
+
     def idle(self) -> bool:
         """Whether nothing is under way."""
         return not self._size and (self.cycle is None or self.cycle.response_complete)
@@ -121,8 +126,11 @@ class Protocol(HttpToolsProtocol):
     def _end(self, refused: Refused) -> None:
         """Say why and close, unless an answer is being sent on this connection."""
         self._stop_timer()
-        if self.cycle is None or self.cycle.response_complete:
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete or not cycle.response_started:
             self.transport.write(as_bytes(refused))
+        if cycle is not None:
+            cycle.disconnected = True  # What it would still say has no reader.
         self.transport.close()
 
 

@@ -23,12 +23,18 @@ LINGER = 1.0
 """Seconds that an idle connection is kept when the worker is to end: a request may be coming."""
 
 
-def run(service: Service, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Answer until SIGTERM, then until the requests that were begun are answered."""
-    uvloop.run(_run(service, listening, ready))
+def run(service: Service, listening: socket.socket, ready: Callable[[], None], life: int) -> None:
+    """Answer until SIGTERM, then until the requests that were begun are answered.
+
+    ready: called when the first request can come. life: a pipe that ends when the parent does, and
+    then the worker ends, too.
+    """
+    uvloop.run(_run(service, listening, ready, life))
 
 
-async def _run(service: Service, listening: socket.socket, ready: Callable[[], None]) -> None:
+async def _run(
+    service: Service, listening: socket.socket, ready: Callable[[], None], life: int
+) -> None:
     loop, state, stop = asyncio.get_running_loop(), ServerState(), asyncio.Event()
     limits = service.limits
     config = uvicorn.Config(
@@ -50,6 +56,7 @@ async def _run(service: Service, listening: socket.socket, ready: Callable[[], N
     Bounded.limits = limits
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    loop.add_reader(life, stop.set)
     server = await loop.create_server(
         lambda: Bounded(config, state, {}), sock=listening, backlog=BACKLOG
     )
@@ -60,6 +67,7 @@ async def _run(service: Service, listening: socket.socket, ready: Callable[[], N
             await asyncio.wait_for(stop.wait(), TICK)
         except TimeoutError:
             continue
+    loop.remove_reader(life)
     Bounded.draining = service.draining = True
     server.close()
     await _drain(service, state)
@@ -68,6 +76,9 @@ async def _run(service: Service, listening: socket.socket, ready: Callable[[], N
 async def _drain(service: Service, state: ServerState) -> None:
     """Wait for the connections to end; idle ones are closed after a moment."""
     began = time.monotonic()
+    for connection in state.connections:
+        if isinstance(connection, Protocol):
+            connection.answer_last()
     while state.connections and (waited := time.monotonic() - began) < 3 * service.limits.seconds:
         if waited > LINGER:
             for connection in list(state.connections):

@@ -1,0 +1,338 @@
+"""The service under load, on loopback with wrk: python benchmarks/serve.py [MODEL] [--items FILE].
+
+Everything is in one run: a constant answer from bare ASGI behind the same server, then the routes.
+Processor time is that of the worker, from /proc. Writes docs/performance/serve.{json,md}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import tastemix as tm
+
+OUT = Path(__file__).parent.parent / "docs" / "performance"
+HERTZ = os.sysconf("SC_CLK_TCK")
+STARTED = re.compile(r"http://\S+:(\d+) answers")
+PEOPLE = {
+    "ratings": [
+        {"item": i, "rating": r} for i, r in ((1, 5), (260, 4), (2028, 3), (593, 5), (527, 2))
+    ],
+    "n": 10,
+}
+CONSTANT = """
+import asyncio, socket, sys, uvicorn, uvloop
+body = b"{}"
+headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+async def app(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+listening = socket.create_server(("127.0.0.1", 0))
+print(f"http://127.0.0.1:{listening.getsockname()[1]} answers", flush=True)
+config = uvicorn.Config(app, http="httptools", loop="uvloop", ws="none", lifespan="off",
+                        access_log=False, log_level="critical", server_header=False)
+uvicorn.Server(config).run([listening])
+"""
+
+
+class Process:
+    """A server, the process of it that answers, and its port."""
+
+    def __init__(self, started: subprocess.Popen[str], port: int, pids: list[int]) -> None:
+        self.started, self.port, self.pids = started, port, pids
+
+    def cpu(self) -> float:
+        """Seconds of processor time of the processes that answer."""
+        total = 0
+        for pid in self.pids:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            total += int(fields[11]) + int(fields[12])
+        return total / HERTZ
+
+    def memory(self) -> int:
+        """Bytes of memory of all processes, what they share counted once."""
+        pids = [self.started.pid, *children(self.started.pid)]
+        rollups = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in pids]
+        return sum(int(re.search(r"^Pss:\s+(\d+)", text, re.M)[1]) for text in rollups) * 1024  # type: ignore[index]
+
+
+def children(pid: int) -> list[int]:
+    return [int(x) for x in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@contextmanager
+def server(*command: str, forks: bool = True) -> Iterator[Process]:
+    """A server, ended at the end."""
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert started.stdout is not None
+        for line in started.stdout:
+            if found := STARTED.search(line):
+                break
+        else:
+            raise SystemExit("the server did not start")
+        pids = children(started.pid) if forks else [started.pid]
+        yield Process(started, int(found[1]), pids)
+    finally:
+        started.send_signal(signal.SIGTERM)
+        started.wait(60)
+
+
+def wrk(
+    port: int, path: str, seconds: int, connections: int = 16, script: str = ""
+) -> dict[str, Any]:
+    """What wrk says: requests, their rate, percentiles of the latency, and what failed."""
+    lua = (
+        script
+        + """
+done = function(summary, latency, requests)
+  io.write(string.format('FOUND {"requests": %d, "seconds": %f, "p50": %f, "p99": %f, '
+    .. '"connect": %d, "read": %d, "write": %d, "status": %d, "timeout": %d}\\n',
+    summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3,
+    latency:percentile(99) / 1e3, summary.errors.connect, summary.errors.read,
+    summary.errors.write, summary.errors.status, summary.errors.timeout))
+end
+"""
+    )
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
+        file.write(lua)
+        file.flush()
+        url = f"http://127.0.0.1:{port}{path}"
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "-s", file.name, url]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = json.loads(re.search(r"FOUND (.*)", said)[1])  # type: ignore[index]
+    return {**found, "rate": found["requests"] / found["seconds"]}
+
+
+def measured(process: Process, path: str, seconds: int, script: str = "") -> dict[str, Any]:
+    """A load and its processor time per request."""
+    before = process.cpu()
+    found = wrk(process.port, path, seconds, script=script)
+    found["cpu_us"] = (process.cpu() - before) / max(found["requests"], 1) * 1e6
+    return found
+
+
+EVERYONE = """
+local n = 0
+request = function()
+  n = n % {users} + 1
+  return wrk.format("GET", "/api/v1/users/" .. n .. "/recommendations{query}")
+end
+"""
+POST = """
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+wrk.body = '{body}'
+"""
+
+
+def loads(process: Process, users: int, seconds: int) -> dict[str, Any]:
+    """The routes under load."""
+    one = "/api/v1/users/7/recommendations"
+    new = "&include_seen=false"  # another spelling of the same: not kept yet
+    return {
+        "recommend, kept": measured(process, one, seconds),
+        "recommend, not kept": measured(
+            process, one, seconds, EVERYONE.format(users=users, query="?n=10" + new)
+        ),
+        "people, five ratings": measured(
+            process, "/api/v1/people", seconds, POST.format(body=json.dumps(PEOPLE))
+        ),
+        "explanation": measured(process, "/api/v1/users/7/items/1/explanation", seconds),
+        "search": measured(process, "/api/v1/items?q=star%20w", seconds),
+        "item": measured(process, "/api/v1/items/1", seconds),
+    }
+
+
+def swaps(model: str, items: list[str], count: int) -> dict[str, Any]:
+    """Changes of the model under load: what failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "m"
+        tm.load(model).save(home)
+        command = serve(str(home), *items)
+        with server(*command) as process:
+            load = subprocess.Popen(
+                ["wrk", "-t1", "-c8", "-d600", f"http://127.0.0.1:{process.port}/api/v1/users/7"],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for number in range(count):
+                process.started.send_signal(signal.SIGHUP)
+                while generation(process.port) < number + 2:
+                    time.sleep(0.05)
+            load.send_signal(signal.SIGINT)
+            said = load.communicate()[0]
+    errors = re.search(r"Socket errors: (.*)", said)
+    wrong = re.search(r"Non-2xx or 3xx responses: (\d+)", said)
+    return {
+        "swaps": count,
+        "requests": int(re.search(r"(\d+) requests", said)[1]),  # type: ignore[index]
+        "socket errors": errors[1] if errors else "none",
+        "wrong status": int(wrong[1]) if wrong else 0,
+    }
+
+
+def generation(port: int) -> int:
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/api/v1/model")
+    found = json.loads(connection.getresponse().read())["generation"]
+    connection.close()
+    return int(found)
+
+
+def ends(model: str, items: list[str], count: int) -> dict[str, Any]:
+    """SIGTERM under load: established requests that broke (read errors)."""
+    broken = requests = 0
+    for _ in range(count):
+        with server(*serve(model, *items)) as process:
+            load = subprocess.Popen(
+                ["wrk", "-t1", "-c16", "-d3", f"http://127.0.0.1:{process.port}/api/v1/users/7"],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            time.sleep(1)
+            process.started.send_signal(signal.SIGTERM)
+            process.started.wait(60)
+            said = load.communicate()[0]
+        requests += int(re.search(r"(\d+) requests", said)[1])  # type: ignore[index]
+        if errors := re.search(r"read (\d+)", said):
+            broken += int(errors[1])
+    return {"ends": count, "requests": requests, "broken": broken}
+
+
+def overload(process: Process, seconds: int) -> dict[str, Any]:
+    """Twice the connections that are taken: memory, and the time until all is well."""
+    before = process.memory()
+    found = wrk(process.port, "/api/v1/users/7/recommendations", seconds, connections=2048)
+    after, began = process.memory(), time.monotonic()
+    while True:
+        try:
+            with socket.create_connection(("127.0.0.1", process.port), timeout=1) as connection:
+                connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                if connection.recv(64).startswith(b"HTTP/1.1 200"):
+                    break
+        except OSError:
+            pass
+        time.sleep(0.01)
+    return {
+        **found,
+        "MB before": before / 1e6,
+        "MB after": after / 1e6,
+        "recovered s": time.monotonic() - began,
+    }
+
+
+def serve(*arguments: str) -> list[str]:
+    command = str(Path(sys.executable).with_name("tastemix"))
+    return [command, "serve", *arguments, "--port", "0", "--log", "off"]
+
+
+def ready(model: str, items: list[str]) -> float:
+    """Processor seconds from imports to what a worker needs."""
+    program = (
+        "import sys, time\n"
+        "from tastemix.cli.saved import opened\n"
+        "from tastemix.serve.answers import Answers\n"
+        "from tastemix.serve.app import Service\n"
+        "from tastemix.serve import parent\n"
+        "import pyarrow.parquet, scipy.sparse\n"
+        "from pathlib import Path\n"
+        "items = Path(sys.argv[2]) if len(sys.argv) > 2 else None\n"
+        "began = time.process_time()\n"
+        "answers = Answers(opened(Path(sys.argv[1]), items))\n"
+        "answers.warm()\n"
+        "Service(answers)\n"
+        "print(time.process_time() - began)\n"
+    )
+    times = [
+        float(
+            subprocess.run(
+                [sys.executable, "-c", program, model, *items[1:]],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
+        for _ in range(3)
+    ]
+    return min(times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("--items")
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--swaps", type=int, default=100)
+    parser.add_argument("--ends", type=int, default=20)
+    parser.add_argument("--overload", type=int, default=30)
+    given = parser.parse_args()
+    items = ["--items", given.items] if given.items else []
+    users = len(tm.load(given.model).users.ids)
+    found: dict[str, Any] = {"ready_cpu_s": ready(given.model, items)}
+    with (
+        server(sys.executable, "-c", CONSTANT, forks=False) as constant,
+        server(*serve(given.model, *items)) as process,
+    ):
+        wrk(constant.port, "/", 1)
+        found["constant"] = measured(constant, "/", given.seconds)
+        found |= loads(process, users, given.seconds)
+        found["constant, again"] = measured(constant, "/", given.seconds)
+        found["MB of one worker"] = process.memory() / 1e6
+        if given.overload:
+            found["overload"] = overload(process, given.overload)
+    with server(*serve(given.model, *items), "--workers", "4") as process:
+        for _ in range(3):
+            wrk(process.port, "/api/v1/users/7/recommendations", 1)
+        found["MB of four workers"] = process.memory() / 1e6
+    if given.swaps:
+        found["swaps"] = swaps(given.model, items, given.swaps)
+    if given.ends:
+        found["ends"] = ends(given.model, items, given.ends)
+    OUT.mkdir(exist_ok=True)
+    (OUT / "serve.json").write_text(json.dumps(found, indent=2) + "\n")
+    (OUT / "serve.md").write_text(table(found))
+    print(table(found))
+
+
+def table(found: dict[str, Any]) -> str:
+    """The figures as Markdown."""
+    rows = [
+        "| answer | processor µs a request | requests a second | p50 ms | p99 ms |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in found.items():
+        if isinstance(row, dict) and "cpu_us" in row:
+            rows.append(
+                f"| {name} | {row['cpu_us']:.0f} | {row['rate']:,.0f} "
+                f"| {row['p50']:.1f} | {row['p99']:.1f} |"
+            )
+    facts = [
+        f"| {name} | {value:.3g} |" for name, value in found.items() if isinstance(value, float)
+    ]
+    for name in ("swaps", "ends", "overload"):
+        if name in found:
+            facts += [
+                f"| {name}: {key} | {value:.4g} |"
+                if isinstance(value, float)
+                else f"| {name}: {key} | {value} |"
+                for key, value in found[name].items()
+            ]
+    return "\n".join([*rows, "", "| fact | value |", "|---|---|", *facts]) + "\n"
+
+
+if __name__ == "__main__":
+    main()

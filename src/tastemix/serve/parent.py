@@ -1,0 +1,264 @@
+"""The parent process: it loads models, and forks workers that share what it loaded.
+
+A worker answers from one model for as long as it lives. A new model is loaded here, its workers are
+forked, and when they answer the old ones are told to end: no answer mixes two models, and all
+workers share one copy. The socket stays open all the while.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tastemix.errors import EngineError, TastemixError
+from tastemix.persistence.folder import INDEX
+from tastemix.serve import protocol, worker
+from tastemix.serve.app import Service, counted
+from tastemix.serve.counts import Counts
+from tastemix.serve.problems import busy
+
+LOOK = 1.0
+"""Seconds between looks at the model's folder."""
+START = 60.0
+"""Seconds in which a worker must begin to answer."""
+TOO_OFTEN, WITHIN = 5, 10.0
+"""Workers that end by themselves within so many seconds before the service gives up."""
+ENDING = protocol.as_bytes(busy(503, "the service is ending: ask again in a moment", 2))
+Say = Callable[[str], None]
+
+
+@dataclass
+class Worker:
+    """A process that answers."""
+
+    pid: int
+    slot: int
+    ready: int
+    """What it writes to when it begins to answer; −1 when it has."""
+    began: float = field(default_factory=time.monotonic)
+
+
+class Parent:
+    """Keeps workers answering on a socket, from the newest model."""
+
+    def __init__(
+        self,
+        load: Callable[[int], Service],
+        folder: Path,
+        listening: socket.socket,
+        workers: int,
+        say: Say,
+        warn: Say,
+    ) -> None:
+        """load: makes the service of a generation. folder: of the model; watched for new ones."""
+        self._load, self._folder, self._listening = load, folder, listening
+        self._count, self._say, self._warn = workers, say, warn
+        self._workers: list[Worker] = []
+        self._leaving: list[Worker] = []
+        self._deaths: list[float] = []
+        self._asked: set[int] = set()
+        self._generation = 1
+        self._wake = socket.socketpair()
+        self._life = os.pipe()
+
+    def run(self) -> None:
+        """Serve until SIGTERM or Ctrl-C, then until the workers have ended."""
+        self._listen_to_signals()
+        self._seen = self._identity()
+        self._service = self._prepared(self._load(1))
+        self._counts = Counts(counted(self._service.limits), 4 * self._count + 4)
+        self._start()
+        if not self._wait_for(self._workers):
+            self._kill()
+            raise EngineError("no worker began to answer: see its error above")
+        name, port = self._listening.getsockname()[:2]
+        shown = f"[{name}]" if ":" in name else name
+        self._say(f"http://{shown}:{port} answers, in {self._count} process(es)")
+        try:
+            while not self._asked & {signal.SIGTERM, signal.SIGINT}:
+                self._wait(LOOK)
+                self._reap()
+                now = self._identity()
+                if signal.SIGHUP in self._asked or now not in (self._seen, None):
+                    self._asked.discard(signal.SIGHUP)
+                    self._seen = now
+                    self._reload()
+        finally:
+            self._end()
+
+    def _reload(self) -> None:
+        """Change over to the model that is in the folder now; keep the old one if it is none."""
+        try:
+            service = self._prepared(self._load(self._generation + 1))
+        except (TastemixError, OSError) as error:
+            self._warn(f"the model was not changed: {error}")
+            return
+        before, self._workers = self._workers, []
+        old, self._service = self._service, service
+        self._start()
+        if not self._wait_for(self._workers):
+            self._warn("the model was not changed: its workers did not begin to answer")
+            failed, self._workers, self._service = self._workers, before, old
+            self._dismiss(failed, signal.SIGKILL)
+            return
+        self._generation += 1
+        self._dismiss(before, signal.SIGTERM)
+        self._say(f"model {self._generation} answers")
+
+    def _prepared(self, service: Service) -> Service:
+        """A service whose parts are made, and are not written to by the collector of a worker."""
+        service.answers.warm()
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
+        return service
+
+    def _start(self) -> None:
+        """Fork as many workers as there should be."""
+        while len(self._workers) < self._count:
+            taken = {each.slot for each in (*self._workers, *self._leaving)}
+            slot = next(at for at in range(self._counts.slots) if at not in taken)
+            read, write = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                self._work(slot, write)
+            os.close(write)
+            self._workers.append(Worker(pid, slot, read))
+
+    def _work(self, slot: int, ready: int) -> None:
+        """What a worker does; it does not return."""
+        code = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.close(self._life[1])
+            for each in (*self._workers, *self._leaving):
+                if each.ready >= 0:
+                    os.close(each.ready)
+            self._service.count(self._counts, slot)
+            worker.run(
+                self._service, self._listening, lambda: os.close(_told(ready)), self._life[0]
+            )
+            code = 0
+        finally:
+            os._exit(code)
+
+    def _wait_for(self, workers: list[Worker]) -> bool:
+        """Whether all of these begin to answer in time."""
+        until = time.monotonic() + START
+        for each in list(workers):
+            left = max(0.0, until - time.monotonic())
+            if not select.select([each.ready], [], [], left)[0] or not os.read(each.ready, 1):
+                return False
+            os.close(each.ready)
+            each.ready = -1
+        return True
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for a signal, but no longer than this."""
+        if select.select([self._wake[0]], [], [], seconds)[0]:
+            with suppress(BlockingIOError):
+                self._wake[0].recv(4096)
+
+    def _reap(self) -> None:
+        """Put others in the place of workers that have ended by themselves."""
+        for each in [one for one in self._leaving if _ended(one)]:
+            self._leaving.remove(each)
+        dead = [each for each in self._workers if _ended(each)]
+        for each in dead:
+            self._workers.remove(each)
+            self._warn(f"worker {each.pid} ended: another one begins")
+            if each.ready >= 0:
+                os.close(each.ready)
+        now = time.monotonic()
+        self._deaths = [at for at in self._deaths if at > now - WITHIN] + [now] * len(dead)
+        if len(self._deaths) > TOO_OFTEN * self._count:
+            raise EngineError("workers end as soon as they begin: see their errors above")
+        self._start()
+
+    def _dismiss(self, workers: list[Worker], number: int) -> None:
+        for each in workers:
+            with suppress(ProcessLookupError):
+                os.kill(each.pid, number)
+            self._leaving.append(each)
+
+    def _end(self) -> None:
+        """Let the workers answer what they have begun; say to new connections that this ends."""
+        self._dismiss(self._workers, signal.SIGTERM)
+        self._workers = []
+        until = time.monotonic() + 3 * self._service.limits.seconds
+        told: list[tuple[float, socket.socket]] = []
+        while self._leaving:
+            told = self._refuse_new(told)
+            self._leaving = [each for each in self._leaving if not _ended(each)]
+            if time.monotonic() > until:
+                self._kill()
+        self._refuse_new(told, wait=0)
+        self._listening.close()
+
+    def _kill(self) -> None:
+        for each in (*self._workers, *self._leaving):
+            with suppress(ProcessLookupError):
+                os.kill(each.pid, signal.SIGKILL)
+
+    def _refuse_new(
+        self, told: list[tuple[float, socket.socket]], wait: float = 0.05
+    ) -> list[tuple[float, socket.socket]]:
+        """Answer new connections with 503. They are closed a second later: an answer is lost where
+        a connection is closed before its request was read.
+        """
+        select.select([self._listening], [], [], wait)
+        with suppress(OSError):
+            while True:
+                connection, _ = self._listening.accept()
+                connection.setblocking(False)
+                with suppress(OSError):
+                    connection.send(ENDING)
+                    connection.shutdown(socket.SHUT_WR)
+                told.append((time.monotonic(), connection))
+        kept = []
+        for at, connection in told:
+            if time.monotonic() - at < 1:
+                with suppress(OSError):
+                    connection.recv(65536)
+                kept.append((at, connection))
+            else:
+                connection.close()
+        return kept
+
+    def _listen_to_signals(self) -> None:
+        for each in self._wake:
+            each.setblocking(False)
+        signal.set_wakeup_fd(self._wake[1].fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda number, _: self._asked.add(number))
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def _identity(self) -> tuple[int, int, int] | None:
+        """Which file the index of the model is; another one after a save."""
+        try:
+            found = os.stat(self._folder / INDEX)
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _ended(each: Worker) -> bool:
+    try:
+        return os.waitpid(each.pid, os.WNOHANG)[0] == each.pid
+    except ChildProcessError:
+        return True
+
+
+def _told(ready: int) -> int:
+    os.write(ready, b"1")
+    return ready
