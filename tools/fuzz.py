@@ -184,8 +184,10 @@ def spoiled_model(draw: random.Random, files: Files) -> Files:
     if draw.random() < 0.05:
         data = spoiled(draw, draw.choice(list(out.values())))
     digest = hashlib.sha256(data).hexdigest()
-    entries[name] = {"file": f"{name}-{digest[:16]}.parquet", "sha256": digest}
-    out[entries[name]["file"]] = data
+    entry = {"file": f"{name}-{digest[:16]}.parquet", "sha256": digest}
+    out[entry["file"]] = data
+    # Read first: that the others are whole needs no proof in every case.
+    index["tables"] = {name: entry} | {other: entries[other] for other in entries if other != name}
     return {**out, "model.json": json.dumps(index).encode()}
 
 

@@ -160,7 +160,7 @@ def value(data: bytes, at: int, kind: int, depth: int = 0) -> tuple[Any, int]:
         return entries if inner == STRUCT else None, at
     if kind in _FIXED:
         return None, at + _FIXED[kind]
-    number, at = _varint(data, at)
+    number, at = (data[at], at + 1) if data[at] < 128 else _varint(data, at)
     if kind == TEXT:
         return None, at + number
     if kind in _BITS and number < 1 << _BITS[kind]:

@@ -25,11 +25,11 @@ import re
 import reprlib
 import secrets
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +52,7 @@ _BESIDE_FILE = re.compile(r"tastemix-[0-9a-f]{16}\.tmp")
 _SUM = re.compile(r"[0-9a-f]{64}")
 # All that Arrow, Python and we ourselves say of a table that is none.
 _TABLE_ERRORS = (pa.ArrowException, OSError, ValueError, MemoryError)
+About = TypeVar("About")
 
 
 def write(
@@ -94,15 +95,20 @@ def write(
 
 
 def read(
-    folder: str | os.PathLike[str], names: Collection[str], max_memory: int | None = None
-) -> tuple[dict[str, pa.Table], dict[str, Any], int]:
+    folder: str | os.PathLike[str],
+    names: Collection[str],
+    understand: Callable[[dict[str, Any]], About],
+    max_memory: int | None = None,
+) -> tuple[dict[str, pa.Table], About, int]:
     """Those of the named tables that are there, what is known about them, and their size on disk.
 
-    max_memory: bytes that they may take together; None: each of them by its size.
+    What is known is what `understand` makes of the index, which it refuses before a table is read.
+    max_memory: bytes that the tables may take together; None: each of them by its size.
     """
     home = _path(folder)
     index, misses = _read_index(home), 0
     while True:
+        about = understand(index)
         try:
             tables, size, left = {}, 0, max_memory
             for name in [name for name in index["tables"] if name in names]:
@@ -118,7 +124,7 @@ def read(
                 ) from None
             index = newer  # A save came between, and took the older tables away.
         else:
-            return tables, index, size
+            return tables, about, size
 
 
 def _path(folder: Any) -> Path:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
@@ -154,11 +155,14 @@ def load(
     """
     if max_memory is not None:
         checks.whole("max_memory", max_memory)
-    tables, index, size = folder.read(path, TABLES, max_memory)
-    fields = {field.name for field in dataclasses.fields(About)}
-    try:
-        told = {name: index[name] for name in index if name in fields}
-        about = record(About, told)
+
+    def understand(index: dict[str, Any]) -> About:
+        fields = {field.name for field in dataclasses.fields(About)}
+        with _damaged(path):
+            return record(About, {name: index[name] for name in index if name in fields})
+
+    tables, about, size = folder.read(path, TABLES, understand, max_memory)
+    with _damaged(path):
         model = _model(tables, about)
         _check(model)
         for part in (model.scores, model.ranking and model.ranking.factors):
@@ -169,10 +173,17 @@ def load(
         saved = about.fingerprint
         if model.ratings is not None and saved not in (None, model.ratings.fingerprint):
             raise ModelFileError("its ratings, ids or scale are not those that it was saved with")
+    return model if items is None else model.label(items)
+
+
+@contextmanager
+def _damaged(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors of ours inside as what is wrong with the model at the path."""
+    try:
+        yield
     except TastemixError as error:
         reason = str(error)[:_LONGEST_REASON]
         raise ModelFileError(f"{os.fspath(path)} is incomplete or damaged: {reason}") from None
-    return model if items is None else model.label(items)
 
 
 def _about_ranking(head: Head) -> AboutRanking:
