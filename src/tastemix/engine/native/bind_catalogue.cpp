@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "catalogue.hpp"
@@ -77,7 +78,11 @@ void bind_catalogue(nb::module_& m) {
         .def("__init__",
              [](Catalogue* self, Matrix rows) {
                  if (rows.shape(1) < 1) throw std::invalid_argument("rank");
-                 new (self) Catalogue(rows.data(), int64_t(rows.shape(0)), int(rows.shape(1)));
+                 const auto items = int64_t(rows.shape(0));
+                 const int rank = int(rows.shape(1));
+                 Packed packed{};
+                 released([&] { return pack(rows.data(), items, rank, packed, interrupted); });
+                 new (self) Catalogue(std::move(packed), items, rank);
              })
         .def("top", top, "users"_a, "user"_a, "pointers"_a, "seen"_a, "allowed"_a.none(), "n"_a);
     m.def("parts", bound_parts);

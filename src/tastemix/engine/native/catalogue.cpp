@@ -9,7 +9,21 @@ namespace {
 
 constexpr int64_t users_a_chunk = 4 * users_at_once;
 
+constexpr int64_t items_a_chunk = 1024;     // a multiple of the lanes
+
 }  // namespace
+
+bool pack(const float* rows, int64_t items, int rank, Packed& out, Poll poll) {
+    out.kernels = kernels_for(rank);
+    const int64_t lanes = out.kernels.lanes;
+    out.panels = zeros((items + lanes - 1) / lanes * lanes * rank);
+    const auto some = [&](int64_t chunk, int) {
+        for (int64_t i = chunk * items_a_chunk; i < std::min(items, (chunk + 1) * items_a_chunk); i++)
+            for (int r = 0; r < rank; r++)
+                out.panels[(i / lanes * rank + r) * lanes + i % lanes] = rows[i * rank + r];
+    };
+    return parallel_for((items + items_a_chunk - 1) / items_a_chunk, some, poll);
+}
 
 struct Catalogue::Flags {
     std::vector<uint8_t> excluded;
@@ -30,13 +44,8 @@ struct Catalogue::Search {
     }
 };
 
-Catalogue::Catalogue(const float* rows, int64_t items, int rank)
-    : items_(items), rank_(rank), kernels_(kernels_for(rank)) {
-    const int64_t lanes = kernels_.lanes, panels = (items + lanes - 1) / lanes;
-    panels_ = zeros(panels * lanes * rank);
-    for (int64_t i = 0; i < items; i++)
-        for (int r = 0; r < rank; r++) panels_[(i / lanes * rank + r) * lanes + i % lanes] = rows[i * rank + r];
-}
+Catalogue::Catalogue(Packed packed, int64_t items, int rank)
+    : items_(items), rank_(rank), kernels_(packed.kernels), panels_(std::move(packed.panels)) {}
 
 Catalogue::~Catalogue() = default;
 
@@ -61,7 +70,7 @@ bool Catalogue::top(const Asked& asked, int n, int32_t* best, Poll poll) {
     const int workers = int(std::clamp<int64_t>(chunks, 1, threads()));
     const int64_t together = std::min<int64_t>(asked.count, users_at_once);
     Search search{{asked.users, panels_.get(), items_, rank_, asked.user, asked.pointers, asked.seen,
-                   asked.allowed, n, best},
+                   asked.allowed, n, best, give_up},
                   kernels_, asked.count, take(workers)};
     for (Flags& each : search.flags) {
         each.score.resize(std::max(each.score.size(), std::size_t(together * n)));

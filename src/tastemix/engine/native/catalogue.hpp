@@ -20,9 +20,17 @@ struct Asked {              // users and what they have seen, borrowed
     const uint8_t* allowed; // by item, or null: all are
 };
 
+struct Packed {             // item rows `lanes` at a time: coordinate by coordinate, then the next ones
+    Kernels kernels;        // those it is for
+    Floats panels;
+};
+
+// Packs rows of rank floats; false if it was given up.
+bool pack(const float* rows, int64_t items, int rank, Packed& out, Poll poll);
+
 class Catalogue {
    public:
-    Catalogue(const float* rows, int64_t items, int rank);
+    Catalogue(Packed, int64_t items, int rank);
     ~Catalogue();
 
     // Fills `best` with n items of each user asked for, the best first, −1 where there are no more.
@@ -40,7 +48,7 @@ class Catalogue {
 
     const int64_t items_;
     const int rank_;
-    const Kernels kernels_; // those the panels are packed for
+    const Kernels kernels_;
     Floats panels_;
     std::mutex guard_;      // of `spare_`; nobody waits for it, as a fork may leave it locked
     std::vector<Flags> spare_;

@@ -78,6 +78,7 @@ struct TopItems {           // the best items of some users
     const uint8_t* allowed; // by item, or null
     int n;
     int32_t* best;          // n a user, the best first, −1 where there are no more
+    Stop stop;
 };
 
 constexpr int users_at_once = 4;

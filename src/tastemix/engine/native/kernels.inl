@@ -21,8 +21,20 @@ constexpr int tile_vectors = WIDE_REGISTERS ? 3 : 2;
 
 constexpr int ahead = 12;    // ratings from a prefetch to its use
 
-// How much is done before it is asked whether to stop: at ranks in the hundreds, milliseconds.
-constexpr int64_t ratings_unasked = 1 << 14, blocks_unasked = 16, updates_unasked = 1 << 12;
+// Asks whether to stop, every so many multiplications: milliseconds, whatever the rank and the row.
+struct Asking {
+    Stop stop;
+    int64_t left = work_unasked;
+    static constexpr int64_t work_unasked = 1 << 24;
+
+    // Takes the work about to be done into account; true: leave off.
+    INLINE bool late(int64_t work) {
+        left -= work;
+        if (left > 0) return false;
+        left = work_unasked;
+        return stop();
+    }
+};
 
 INLINE void prefetch_row(const float* row, int width) {
     for (int i = 0; i < width; i += 16) __builtin_prefetch(row + i);
@@ -71,11 +83,11 @@ template <int L, int N>
 bool gram(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch,
           Stop stop) {
     if (N) width = N * L;
-    int64_t blocks = 0;
+    Asking asking{stop};
     for (int64_t i = 0; i < int64_t(width) * width; i += L) store<L>(out + i, Vec<L>{});
     if constexpr (N == 1) {
         for (int64_t j = 0; j < count; j += 256) {
-            if (++blocks % blocks_unasked == 0 && stop()) return false;
+            if (asking.late(256 * L * L)) return false;
             const int64_t block = count - j < 256 ? count - j : 256;
             const int64_t more = count - j - block;
             if (indices) tile<L, L, 1>(rows, indices + j, block, more, L, 0, 0, out);
@@ -85,7 +97,6 @@ bool gram(const float* rows, const int32_t* indices, int64_t count, int width, f
     }
     const int64_t at_once = 4096 / width > 16 ? 4096 / width : 16;
     for (int64_t j = 0; j < count; j += at_once) {
-        if (++blocks % blocks_unasked == 0 && stop()) return false;
         const int64_t block = count - j < at_once ? count - j : at_once;
         const float* packed = rows + j * width;
         if (indices) {
@@ -98,6 +109,7 @@ bool gram(const float* rows, const int32_t* indices, int64_t count, int width, f
             packed = scratch;
         }
         for (int row = 0; row < width; row += tile_rows) {
+            if (asking.late(block * tile_rows * (width - row))) return false;
             int col = row / L * L;
             tiles<L, tile_vectors>(packed, block, width, row, col, out);
         }
@@ -165,6 +177,7 @@ void survey(const HalfStep& h, int64_t begin, int64_t end, float* scratch, Surve
     for (int i = 0; i < width; i += L) store<L>(zeros + i, Vec<L>{});
     double objective = 0;
     Vec<L> top{};
+    Asking asking{h.stop};
     for (int64_t row = begin; row < end; row++) {
         const float* x = h.moving + row * width;
         float* g = h.gradient + row * width;
@@ -179,7 +192,7 @@ void survey(const HalfStep& h, int64_t begin, int64_t end, float* scratch, Surve
         const float* y[L];
         int64_t j = 0;
         for (; j + L <= count; j += L) {
-            if (N != 1 && j % ratings_unasked == ratings_unasked - L && h.stop()) return;
+            if (N != 1 && asking.late(4 * L * width)) return;
             if (index + j + 3 * L <= h.indices_end)
                 for (int l = 0; l < L; l++)
                     prefetch_row(h.fixed + int64_t(index[j + 2 * L + l]) * width, width);
@@ -203,6 +216,7 @@ void survey(const HalfStep& h, int64_t begin, int64_t end, float* scratch, Surve
         if (h.gradient_gram)
             for (int r = 0; r < width; r++) {
                 if (x[r] == 0) continue;
+                if (N == 0 && asking.late(width)) return;
                 const Vec<L> xr = all<L>(x[r]);
                 for (int i = 0; i < width; i += L)
                     store<L>(g + i, load<L>(g + i) + xr * load<L>(h.gram + int64_t(r) * width + i));
@@ -239,13 +253,14 @@ void survey(const HalfStep& h, int64_t begin, int64_t end, float* scratch, Surve
 
 template <int L, int N> void gather(const Gather& g, int64_t begin, int64_t end) {
     const int width = N ? N * L : g.width;
+    Asking asking{g.stop};
     for (int64_t row = begin; row < end; row++) {
         float* out = g.out + row * width;
         Vec<L> sum[N ? N : 1] = {};
         if constexpr (N == 0)
             for (int i = 0; i < width; i += L) store<L>(out + i, Vec<L>{});
         for (int64_t e = g.pointers[row]; e < g.pointers[row + 1]; e++) {
-            if ((e - g.pointers[row]) % ratings_unasked == ratings_unasked - 1 && g.stop()) return;
+            if (asking.late(4 * width)) return;
             if (g.indices + e + ahead < g.indices_end)
                 prefetch_row(g.in + int64_t(g.indices[e + ahead]) * width, width);
             const float* in = g.in + int64_t(g.indices[e]) * width;
@@ -279,7 +294,8 @@ template <int N> constexpr int in_flight = N ? 4 : 1;
 static_assert(in_flight<1> <= rows_in_flight);
 
 // Forms the problem of a row; false if it left off.
-template <int L, int N> INLINE bool prepare(const HalfStep& h, int64_t number, int width, float* pack, Row& row) {
+template <int L, int N>
+INLINE bool prepare(const HalfStep& h, int64_t number, int width, float* pack, Row& row, Asking& asking) {
     const int64_t count = h.pointers[number + 1] - h.pointers[number];
     const Vec<L> same = all<L>(h.l2 + h.l2_per_rating * float(count));
     row.number = number;
@@ -288,6 +304,7 @@ template <int L, int N> INLINE bool prepare(const HalfStep& h, int64_t number, i
     row.left = h.max_updates;
     row.q = h.gram;
     if (h.own != 0) {
+        if (N == 0 && asking.late(int64_t(width) * width)) return false;
         if (!gram<L, N>(h.fixed, h.indices + h.pointers[number], count, width, row.own, pack, h.stop)) return false;
         if (h.shared)
             for (int64_t i = 0; i < int64_t(width) * width; i += L)
@@ -345,7 +362,8 @@ template <int L> INLINE bool unknown(const HalfStep& h, int64_t row, int width) 
 
 // σ² diag(Q⁻¹) over the coordinates that move. Q = UᵀU, in place from the top; then M = (U⁻¹)ᵀ, row by
 // row, below the diagonal and on it, where U is no longer needed. A column of M has the squares of one entry.
-template <int L, int N> void spread(const HalfStep& h, Row& row, int width) {
+// False if it left off.
+template <int L, int N> bool spread(const HalfStep& h, Row& row, int width, Asking& asking) {
     float* q = row.own;
     const Mask<L> lane = iota<L>();
     const auto at = [&](int r, int c) -> float& { return q[int64_t(r) * width + c]; };
@@ -362,6 +380,7 @@ template <int L, int N> void spread(const HalfStep& h, Row& row, int width) {
         for (int r = k + 1; r < width; r++) {
             const float f = at(k, r);
             if (f == 0) continue;
+            if (N == 0 && asking.late(width - r)) return false;
             for (int i = r / L * L; i < width; i += L)
                 store<L>(&at(r, i), load<L>(&at(r, i)) - f * load<L>(&at(k, i)));
         }
@@ -371,6 +390,7 @@ template <int L, int N> void spread(const HalfStep& h, Row& row, int width) {
     for (int t = 0; t < width; t++) {
         const float inverse = 1 / at(t, t);
         for (int i = 0; i <= t; i += L) {
+            if (N == 0 && asking.late(L * (t - i))) return false;
             Vec<L> m = i + lane == t ? all<L>(1.0f) : Vec<L>{};
             for (int s = i; s < t; s++) {
                 const Vec<L> earlier = load<L>(&at(s, i));
@@ -383,6 +403,7 @@ template <int L, int N> void spread(const HalfStep& h, Row& row, int width) {
         }
     }
     for (int i = 0; i < width; i += L) store<L>(v + i, h.variance * load<L>(h.movable + i) * load<L>(v + i));
+    return true;
 }
 
 template <int L, int N>
@@ -398,13 +419,14 @@ void descend(const HalfStep& h, int64_t begin, int64_t end, float threshold, flo
         rows[i].step = rows[i].inverse + width;
         rows[i].ridge = rows[i].step + width;
     }
-    int64_t next = begin, updates = 0, turns = 0;
+    int64_t next = begin, updates = 0;
+    Asking asking{h.stop};
     bool stopped = false;
     const auto take = [&](Row& row) {
         for (; next < end; next++) {
             row.enough = threshold > h.noise[next] ? threshold : h.noise[next];
             if (!(h.gain[next] > row.enough) && !(h.variances && unknown<L>(h, next, width))) continue;
-            stopped |= !prepare<L, N>(h, next++, width, pack, row);
+            stopped |= !prepare<L, N>(h, next++, width, pack, row, asking);
             return !stopped;
         }
         return false;
@@ -413,14 +435,14 @@ void descend(const HalfStep& h, int64_t begin, int64_t end, float threshold, flo
     while (live < most && take(rows[live])) live++;
     double decrease = 0;
     while (live > 0) {
-        stopped |= ++turns % updates_unasked == 0 && h.stop();
+        stopped |= asking.late(4 * live * width);
         if (stopped) return;
         for (int i = 0; i < live; i++) {
             const float gain = advance<L, N>(rows[i], width);
             decrease += gain;
             updates += gain > 0;
             if (gain > 0) continue;
-            if (h.variances) spread<L, N>(h, rows[i], width);
+            if (h.variances && !spread<L, N>(h, rows[i], width, asking)) return;
             if (take(rows[i])) continue;
             live--;
             const Row done = rows[i];

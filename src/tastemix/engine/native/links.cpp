@@ -7,6 +7,7 @@ namespace tastemix {
 namespace {
 
 constexpr int64_t users_a_chunk = 4;
+constexpr int64_t work_unasked = 1 << 22;    // items looked at, or moved in a list
 
 template <class F> bool each_user(int64_t users, F&& f, Poll poll) {
     const auto some = [&](int64_t chunk, int worker) {
@@ -70,12 +71,18 @@ bool best_of(const Listed& l, int n, int32_t* best, Poll poll) {
         const float* score = l.scores + u * l.items;
         std::fill(list, list + n, -1);
         int found = 0;
+        int64_t work = work_unasked;
         float least = -std::numeric_limits<float>::infinity();      // what the last of a full list has
         for (int64_t i = 0; i < l.items; i++) {
+            if ((work -= 1) <= 0) {
+                if (give_up()) break;
+                work = work_unasked;
+            }
             if (!(score[i] > least) || excluded[std::size_t(i)] || (l.allowed && !l.allowed[i])) continue;
             int at = found < n ? found++ : n - 1;
             for (; at > 0 && score[list[at - 1]] < score[i]; at--) list[at] = list[at - 1];
             list[at] = int32_t(i);
+            work -= n;
             if (found == n) least = score[list[n - 1]];
         }
         for (int64_t e = l.pointers[u]; e < l.pointers[u + 1]; e++) excluded[std::size_t(l.seen[e])] = 0;

@@ -7,6 +7,7 @@ namespace tastemix {
 namespace {
 
 constexpr int64_t rows_a_chunk = 16;
+constexpr int64_t work_unasked = 1 << 22;   // ratings
 constexpr int64_t least_kept = 16;      // entries of a row of G, however large the catalogue
 
 struct Entry {
@@ -84,12 +85,18 @@ class Gram {
    private:
     // row[j] += G_ij for the items from `first` on.
     void add(int64_t i, int64_t first, float* row) const {
+        int64_t work = work_unasked;
         for (int64_t e = by_item_.pointers[i]; e < by_item_.pointers[i + 1]; e++) {
             const int32_t u = by_item_.indices[e];
             const float a = by_item_.values[e];
             const int32_t* const end = by_user_.indices + by_user_.pointers[u + 1];
             const int32_t* j = by_user_.indices + by_user_.pointers[u];
             if (first > 0) j = std::lower_bound(j, end, int32_t(first));
+            work -= end - j;
+            if (work <= 0) {
+                if (give_up()) return;
+                work = work_unasked;
+            }
             for (const float* b = by_user_.values + (j - by_user_.indices); j != end; ++j, ++b) row[*j] += a * *b;
         }
     }
@@ -105,6 +112,7 @@ class Gram {
     void keep(int64_t i, std::vector<float>& row) {
         row.resize(std::size_t(items_));
         add(i, 0, row.data());
+        if (give_up()) return;
         std::vector<Entry> found;
         for (int64_t e = by_item_.pointers[i]; e < by_item_.pointers[i + 1]; e++)
             for (int64_t f = by_user_.pointers[by_item_.indices[e]]; f < by_user_.pointers[by_item_.indices[e] + 1]; f++) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t chunk_cost = 8192;    // ratings, or what costs about as much
 constexpr int64_t row_cost = 16;
-constexpr int64_t ratings_unasked = 1 << 14;
+constexpr int64_t work_unasked = 1 << 23;      // multiplications
 constexpr int64_t gram_room = 1 << 22;  // floats
 
 }  // namespace
@@ -120,12 +120,14 @@ bool gather(const Half& half, const Rows& in, const float* weight, const float* 
 
 bool row_errors(const Half& half, const Rows& moving, const Rows& fixed, float shift, double low, double high,
                 double* errors, Poll poll) {
+    const int64_t ratings_unasked = std::max<int64_t>(work_unasked / moving.rank, 1);
     const auto add = [&](int64_t chunk, int) {
+        int64_t asked = 0;
         for (int64_t row = half.chunks[std::size_t(chunk)]; row < half.chunks[std::size_t(chunk) + 1]; row++) {
             const float* x = moving.row(row);
             double total = 0;
             for (int64_t j = half.pointers[row]; j < half.pointers[row + 1]; j++) {
-                if ((j - half.pointers[row]) % ratings_unasked == ratings_unasked - 1 && give_up()) return;
+                if (++asked % ratings_unasked == 0 && give_up()) return;
                 const float* y = fixed.row(half.indices[j]);
                 double b = 0;
                 for (int i = 0; i < moving.rank; i++) b += double(x[i]) * y[i];

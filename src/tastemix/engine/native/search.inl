@@ -1,4 +1,6 @@
 // The best items of some users. Included by kernels.inl, inside its anonymous namespace.
+//
+// A long list takes long to keep in order, so what is put into it counts as work, too.
 
 // Put an item where it belongs in a list that is sorted by score; of equals the earlier one leads.
 INLINE void insert(float* score, int32_t* item, int n, float new_score, int32_t new_item) {
@@ -13,9 +15,11 @@ INLINE void insert(float* score, int32_t* item, int n, float new_score, int32_t 
 
 // The best items of U users: scores of P panels at a time in registers. Only those above a user's
 // n-th best so far are looked at one by one. Items come in order, so equal scores go to the lower number.
+// False if it left off.
 template <int L, int U, int P>
-INLINE void search_panels(const TopItems& t, int64_t first, int64_t item, const float* const (&w)[U], float* score,
-                          const uint8_t* excluded) {
+INLINE bool search_panels(const TopItems& t, int64_t first, int64_t item, const float* const (&w)[U], float* score,
+                          const uint8_t* excluded, Asking& asking) {
+    if (asking.late(int64_t(P) * L * U * t.rank)) return false;
     const float* panel = t.panels + item * t.rank;
     const int64_t next = int64_t(t.rank) * L;
     Vec<L> sum[P][U] = {};
@@ -34,14 +38,17 @@ INLINE void search_panels(const TopItems& t, int64_t first, int64_t item, const 
                 const int lane = __builtin_ctz(above);
                 const int64_t i = item + p * L + lane;
                 if (i < t.items && (!t.allowed || t.allowed[i]) && !excluded[u * t.items + i] &&
-                    sum[p][u][lane] > scores[t.n - 1])
+                    sum[p][u][lane] > scores[t.n - 1]) {
                     insert(scores, t.best + (first + u) * t.n, t.n, sum[p][u][lane], int32_t(i));
+                    if (asking.late(t.n)) return false;
+                }
             }
     }
+    return true;
 }
 
 template <int L, int U, int P>
-void search(const TopItems& t, int64_t first, float* score, uint8_t* excluded) {
+void search(const TopItems& t, int64_t first, float* score, uint8_t* excluded, Asking& asking) {
     const float* w[U];
     for (int u = 0; u < U; u++) {
         w[u] = t.users + int64_t(t.user[first + u]) * t.rank;
@@ -53,15 +60,18 @@ void search(const TopItems& t, int64_t first, float* score, uint8_t* excluded) {
         }
     }
     int64_t item = 0;
-    for (; item + (P - 1) * L < t.items; item += P * L) search_panels<L, U, P>(t, first, item, w, score, excluded);
-    for (; item < t.items; item += L) search_panels<L, U, 1>(t, first, item, w, score, excluded);
+    bool on = true;
+    for (; on && item + (P - 1) * L < t.items; item += P * L)
+        on = search_panels<L, U, P>(t, first, item, w, score, excluded, asking);
+    for (; on && item < t.items; item += L) on = search_panels<L, U, 1>(t, first, item, w, score, excluded, asking);
     for (int u = 0; u < U; u++)
         for (int64_t j = t.seen_pointers[first + u]; j < t.seen_pointers[first + u + 1]; j++)
             excluded[u * t.items + t.seen[j]] = 0;
 }
 
 template <int L> void top_items(const TopItems& t, int64_t begin, int64_t end, float* score, uint8_t* excluded) {
+    Asking asking{t.stop};
     for (; begin + users_at_once <= end; begin += users_at_once)
-        search<L, users_at_once, 2>(t, begin, score, excluded);
-    for (; begin < end; begin++) search<L, 1, 8>(t, begin, score, excluded);
+        search<L, users_at_once, 2>(t, begin, score, excluded, asking);
+    for (; begin < end; begin++) search<L, 1, 8>(t, begin, score, excluded, asking);
 }
