@@ -4,8 +4,9 @@ Run: .venv/bin/python tools/fuzz.py [--cases 1000000 | --seconds 60] [--seed 0] 
 
 Each case is a valid file with a few changes, drawn from the seed and the number of the case alone:
 `--first 1234 --cases 1` runs case 1234 again. Cases run in forked processes. A finding is an end
-of the process, more than 10 s, more than 300 MB, or an exception that is not one of ours; the file
-is then kept under --keep. Prints the number of cases, and fails if there was a finding.
+of the process, more than 10 s of work or 5 minutes of waiting (a busy machine is no finding), more
+than 300 MB, or an exception that is not one of ours; the file is then kept under --keep. Prints the
+number of cases, and fails if there was a finding.
 """
 
 from __future__ import annotations
@@ -43,10 +44,18 @@ from tastemix.evaluation.cross_validation import Judge
 from tastemix.experiments.runs import Log, Run, execute
 
 MOST_SECONDS = 10
+"""Of the processor."""
+MOST_WAITING = 300
+"""Seconds by the clock."""
 MOST_MEMORY = 300 * 10**6
 ADDRESS_SPACE = 2**30
 """Bytes that a worker may reserve beyond what it has when it begins."""
 CASES_A_WORKER = 4000
+LIMITS: dict[int, str] = {
+    signal.SIGPROF: f"over {MOST_SECONDS} s of work",
+    signal.SIGALRM: f"over {MOST_WAITING} s of waiting",
+}
+"""The signal that ends a case → what it tells."""
 
 Files = dict[str, bytes]
 NUMBERS = [0, 1, -1, 2**31 - 1, 2**31, -(2**31), 2**63 - 1, 2**64, 1e308, -1e308, 1e-320, 1e15, 0.5]
@@ -329,22 +338,29 @@ def work(
     space = pages * resource.getpagesize() + ADDRESS_SPACE
     resource.setrlimit(resource.RLIMIT_AS, (space, space))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    for limit in LIMITS:
+        signal.signal(limit, signal.SIG_DFL)
     seen: Counter[str] = Counter()
     for number in range(first, last):
         note[:8] = number.to_bytes(8, "little")
-        signal.alarm(MOST_SECONDS)
+        bound(MOST_SECONDS, MOST_WAITING)
         try:
             seen[run_case(number, seed, known, home)] += 1
         except Exception:
-            signal.alarm(0)
+            bound(0, 0)
             told = f"an exception that is not ours\n{traceback.format_exc(limit=-3)}"
             finish(note, told, seen, 3)
-        signal.alarm(0)
+        bound(0, 0)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         if peak > MOST_MEMORY:
             finish(note, f"{peak / 1e6:.0f} MB", seen, 3)
     finish(note, "", seen, 0)
+
+
+def bound(work: float, waiting: float) -> None:
+    """End the process after so many seconds from now; 0: never."""
+    signal.setitimer(signal.ITIMER_PROF, work)
+    signal.setitimer(signal.ITIMER_REAL, waiting)
 
 
 def finish(note: mmap.mmap, told: str, seen: Counter[str], code: int) -> None:
@@ -374,7 +390,7 @@ class Worker:
         told, seen = json.loads(self.note[16 : 16 + length]) if length else ("", {})
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
-            told = f"over {MOST_SECONDS} s" if number == signal.SIGALRM else f"signal {number}"
+            told = LIMITS.get(number, f"signal {number}")
         return at, told, Counter(seen)
 
 

@@ -22,6 +22,12 @@ LATER = frozenset(
 _hints = cache(get_type_hints)
 
 
+@cache
+def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    """What a type hint is made of."""
+    return get_origin(kind), get_args(kind)
+
+
 def record(kind: Any, value: Mapping[str, Any], inside: str = "") -> Any:
     """An object of JSON as a type of ours, whose fields it must have, each as its hint says."""
     hints = _hints(kind)
@@ -39,7 +45,7 @@ def record(kind: Any, value: Mapping[str, Any], inside: str = "") -> Any:
 
 def _decoded(kind: Any, value: Any, what: str) -> Any:
     """A value of JSON as a type hint asks for it."""
-    form, inner = get_origin(kind), get_args(kind)
+    form, inner = _parts(kind)
     if not _fits(kind, value):
         raise ModelFileError(f"its {what} is {reprlib.repr(value)}: expected {_words(kind)}")
     if form in (Union, UnionType):
@@ -57,7 +63,7 @@ def _decoded(kind: Any, value: Any, what: str) -> Any:
 
 def _fits(kind: Any, value: Any) -> bool:
     """Whether a value of JSON is of the sort a type hint asks for, seen from outside."""
-    form, inner = get_origin(kind), get_args(kind)
+    form, inner = _parts(kind)
     if form in (Union, UnionType):
         return any(_fits(choice, value) for choice in inner)
     if form is Literal:
@@ -74,7 +80,7 @@ def _fits(kind: Any, value: Any) -> bool:
 
 
 def _words(kind: Any) -> str:
-    form, inner = get_origin(kind), get_args(kind)
+    form, inner = _parts(kind)
     if form in (Union, UnionType):
         return " or ".join(map(_words, inner))
     if form is Literal:
