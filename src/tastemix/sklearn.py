@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tastemix.data.ratings import Ratings
-from tastemix.engine import engine_of
+from tastemix.engine import engine_of, placed_by
 from tastemix.engine.base import Engine, Session
 from tastemix.engine.objective import Centre, Objective, Prior
 from tastemix.engine.sides import Matrix
@@ -119,9 +119,10 @@ class TasteNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         seed, hiding_seed = check_random_state(self.random_state).randint(2**31 - 1, size=2)
         # The start follows the unit of X, as l2 does: 100 X takes the steps of X.
         first = RandomStart(self.n_components, int(seed), bool(self.offsets), math.sqrt(size))
-        session = engine_of(self.engine).place(ratings).open(first)
-        history = loop.run(session, [Phase(objective, self.max_iter)], _settled(self.tol))
-        factors = Factors.of(session, 0.0, first.held)
+        with placed_by(self.engine, ratings) as placed:
+            session = placed.open(first)
+            history = loop.run(session, [Phase(objective, self.max_iter)], _settled(self.tol))
+            factors = Factors.of(session, 0.0, first.held)
 
         self.n_iter_ = len(history)
         self.l2_ = objective.l2

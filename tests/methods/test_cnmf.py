@@ -132,3 +132,19 @@ def test_ratings_on_another_scale_give_the_same_model(ends: tuple[float, float])
     updated = [model.update(new, steps=1) for model, new in zip((one, two), more, strict=True)]
     expected = low + (updated[0].predict(*pairs) - 1) * stretch
     np.testing.assert_allclose(updated[1].predict(*pairs), expected, atol=1e-2 * (high - low))
+
+
+def test_a_person_who_was_folded_in_suggests_nothing_of_an_item_yet() -> None:
+    """Rating an item, they count as one of whom only the rating is known, whatever their number."""
+    ratings = random_ratings(30, 20, 0.4)
+    model = tm.CNMF(2, steps=4).fit(ratings)
+    ids = [model.users.ids[row] for row in (0, 7)]
+    pulls = []
+    for user in ids:
+        rated, stars = (part.tolist() for part in ratings.by_user.row(ratings.users.number(user)))
+        given = {model.items.ids[i]: s for i, s in zip(rated, stars, strict=True)}
+        pulls.append(model.fold_in(given).model.factors.pulls)
+    for pull in pulls:
+        assert pull.items.z.shape == (1, model.factors.rank)
+        assert not pull.items.z.any()
+        np.testing.assert_array_equal(pull.users.z, model.factors.pulls.users.z)

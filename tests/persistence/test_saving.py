@@ -712,3 +712,81 @@ def test_the_limits_are_those_that_are_documented() -> None:
     assert format.MOST_RANK == 2**16
     assert memory.MOST_EXPANSION == 100
     assert memory.SMALL == 2**26
+
+
+# Rows that were folded in, without the model that they were folded into
+
+
+@pytest.mark.parametrize(
+    "method",
+    [tm.RNMF(3, steps=4), tm.ANMF(3, members=2, steps=4), tm.CNMF(3, steps=4)],
+    ids=lambda method: type(method).__name__,
+)
+def test_a_saved_person_keeps_the_numbers_and_the_scale_of_the_tastes(
+    method: Any, tmp_path: Path
+) -> None:
+    person = method.fit(RATINGS).fold_in({"Heat": 5, "Up": 2}).model
+    person.save(tmp_path / "person")
+    loaded = tm.load(tmp_path / "person")
+    weights = [m.tastes_of("rating").user_weights(m.factors.users[0]) for m in (person, loaded)]
+    np.testing.assert_array_equal(weights[1], weights[0])
+    for of in ("rating", "score"):
+        parts = [
+            m.explain("new", "Alien", of=of).select(["user_weight", "item_weight", "value"])
+            for m in (person, loaded)
+        ]
+        assert parts[1].equals(parts[0])
+        numbers = [
+            np.unique(np.column_stack([t["taste"], t["adds"]]), axis=0)
+            for t in (m.tastes(of=of) for m in (person, loaded))
+        ]
+        np.testing.assert_array_equal(numbers[1], numbers[0])
+    assert loaded.predict("nobody", "Up") == person.predict("nobody", "Up")
+    again = [m.fold_in({"Jaws": 4}).weights for m in (person, loaded)]
+    np.testing.assert_array_equal(again[1], again[0])
+    loaded.save(tmp_path / "again")
+    assert tm.load(tmp_path / "again").tastes().equals(loaded.tastes())
+
+
+@pytest.mark.parametrize("method", [tm.ANMF(3, members=2, steps=4), tm.CNMF(3, steps=4)])
+def test_a_saved_new_item_keeps_the_numbers_and_the_scale_of_the_tastes(
+    method: Any, tmp_path: Path
+) -> None:
+    item = method.fit(RATINGS).fold_in_item({"ann": 5, "bob": 2}).model
+    item.save(tmp_path)
+    loaded = tm.load(tmp_path)
+    weights = [m.tastes_of("rating").item_weights(m.factors.items) for m in (item, loaded)]
+    np.testing.assert_array_equal(weights[1], weights[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("order", [0, 0, 1], "does not name each of them once"),
+        ("order", [0, 1, 7], "does not name each of them once"),
+        ("adds", [1.0], "is not of its rank"),
+        ("means", [1.0], "is not of its rank"),
+        ("averages", [[1.0], [1.0]], "is not of its rank"),
+        ("means", [1e30] * 3, "is beyond"),
+    ],
+)
+def test_a_numbering_that_does_not_fit_the_tastes_is_refused(
+    name: str, value: list[Any], message: str, tmp_path: Path
+) -> None:
+    NEWER.fold_in({"Heat": 5}).model.save(tmp_path)
+    index = json.loads((tmp_path / "model.json").read_text())
+    index["numbering"][name] = value
+    (tmp_path / "model.json").write_text(json.dumps(index))
+    with pytest.raises(ModelFileError, match=message):
+        tm.load(tmp_path)
+
+
+def test_times_that_were_dates_come_back_as_dates(tmp_path: Path) -> None:
+    days = np.array(["2001-01-01", "2001-01-02", "2001-01-03"], "datetime64[D]")
+    dated = tm.Ratings.from_arrays([1, 1, 2], [1, 2, 1], [1, 2, 3], timestamp=days)
+    for ratings in (dated, RATINGS):
+        tm.NMF(1, steps=1).fit(ratings).save(tmp_path)
+        loaded = tm.load(tmp_path).ratings
+        assert loaded is not None
+        assert loaded.dated is ratings.dated
+        np.testing.assert_array_equal(loaded.timestamp, ratings.timestamp)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from tastemix.data.ratings import Side
+from tastemix.data.ratings import Ratings, Side
 from tastemix.engine.base import Engine, Placed, Session, StepReport
 from tastemix.engine.cpu import CpuEngine, set_threads
 from tastemix.engine.reference import ReferenceEngine
@@ -38,6 +39,16 @@ def engine_of(engine: Engine | str | None) -> Engine:
     return ENGINES[name]()
 
 
+@contextmanager
+def placed_by(engine: Engine | str | None, ratings: Ratings) -> Iterator[Placed]:
+    """Ratings placed by an engine, released afterwards, whatever ends what is done with them."""
+    placed = engine_of(engine).place(ratings)
+    try:
+        yield placed
+    finally:
+        placed.close()
+
+
 __all__ = [
     "ENGINES",
     "CpuEngine",
@@ -52,5 +63,6 @@ __all__ = [
     "Side",
     "StepReport",
     "engine_of",
+    "placed_by",
     "set_threads",
 ]

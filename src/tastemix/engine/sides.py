@@ -96,6 +96,13 @@ class Pulls(NamedTuple):
         """That of one side."""
         return self.users if side == "users" else self.items
 
+    def for_rows(self, side: Side, count: int) -> Pulls:
+        """Those where one side has so many other rows, which pull nobody yet."""
+        pull = self.of(OTHER[side])
+        none = np.zeros((count, pull.z.shape[1]), np.float32)
+        new = pull._replace(z=none, variances=None if pull.variances is None else none)
+        return self._replace(items=new) if side == "users" else self._replace(users=new)
+
     def columns(self, first: int, last: int) -> Pulls:
         """Those of some neighbouring coordinates."""
         return Pulls(*(pull.columns(first, last) for pull in self))

@@ -11,12 +11,13 @@ import numpy as np
 
 from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
+from tastemix.engine import placed_by
 from tastemix.engine.base import Engine, Placed, Session
 from tastemix.engine.objective import Objective
 from tastemix.engine.sides import OTHER, SIDES, Pulls
 from tastemix.errors import DataError
 from tastemix.methods.blend import blended
-from tastemix.methods.recipe import ANLS, placed_by, trained
+from tastemix.methods.recipe import ANLS, trained
 from tastemix.methods.validation import SEED, SHARE
 from tastemix.model import explain, uncertainty
 from tastemix.model.factors import Factors, Head

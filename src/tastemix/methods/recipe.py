@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,8 +10,8 @@ import numpy as np
 
 from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
-from tastemix.engine import engine_of
-from tastemix.engine.base import Engine, Placed, Session
+from tastemix.engine import placed_by
+from tastemix.engine.base import Engine, Session
 from tastemix.engine.sides import MOST_ENTRY, SIDES, Held, Pair, bounded
 from tastemix.engine.start import RandomStart, Start, with_offsets
 from tastemix.errors import ParameterError
@@ -111,16 +110,6 @@ class Phased:
         return Model.of(
             self, factors, ratings, tuple(recipe.phases), tuple(history), unknown=unknown
         )
-
-
-@contextmanager
-def placed_by(engine: Engine | str | None, ratings: Ratings) -> Iterator[Placed]:
-    """Ratings placed by an engine, released afterwards."""
-    placed = engine_of(engine).place(ratings)
-    try:
-        yield placed
-    finally:
-        placed.close()
 
 
 def trained(

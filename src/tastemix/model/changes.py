@@ -9,7 +9,7 @@ import numpy as np
 
 from tastemix import checks
 from tastemix.data.ratings import Ratings, Side
-from tastemix.engine import engine_of
+from tastemix.engine import placed_by
 from tastemix.engine.base import Engine
 from tastemix.errors import ParameterError
 from tastemix.model import distil, explain, fold_in
@@ -35,14 +35,14 @@ def updated(
     both = fold_in.joined(model.ratings, ratings)
     users = model.users.ids.find(both.users.values)
     items = model.items.ids.find(both.items.values)
-    placed, ranking = engine_of(engine).place(both), model.ranking
-    where = placed, users, items, checks.whole("steps", steps, least=0)
-    head, done = fold_in.updated(Head(model.factors, model.phases), *where)
-    if ranking is not None:
-        ranking, _ = fold_in.updated(ranking, *where)
-        if ranking.links is not None:
-            ranking = dataclasses.replace(ranking, links=ranking.links.over(items))
-    placed.close()
+    ranking = model.ranking
+    with placed_by(engine, both) as placed:
+        where = placed, users, items, checks.whole("steps", steps, least=0)
+        head, done = fold_in.updated(Head(model.factors, model.phases), *where)
+        if ranking is not None:
+            ranking, _ = fold_in.updated(ranking, *where)
+    if ranking is not None and ranking.links is not None:
+        ranking = dataclasses.replace(ranking, links=ranking.links.over(items))
     history = [
         dataclasses.replace(step, number=len(model.history) + at, phase=len(model.phases) - 1)
         for at, step in enumerate(done, 1)
@@ -63,6 +63,7 @@ def updated(
         noise=noise,
         labels=None if labels is None else labels.over(both.items),
         origin=None,
+        numbering=None,
     )
 
 
@@ -87,6 +88,7 @@ def compressed(model: Model, rank: int | None, engine: Engine | str | None = Non
         method="Compressed",
         parameters={"rank": rank, "of": model.made_by},
         origin=None,
+        numbering=None,
     )
 
 
@@ -99,14 +101,22 @@ def folded(model: Model, given: Ratings, side: Side, engine: Engine | str | None
     if ranking is not None:
         ranking = dataclasses.replace(ranking, factors=fold_in.folded(ranking, half, side, engine))
         if side == "items":
-            ranking = dataclasses.replace(ranking, links=None)
+            weights = ranking.weights._replace(rated=0.0)
+            ranking = dataclasses.replace(ranking, links=None, weights=weights)
     new = np.full(len(given.ids(side)), -1, np.int32)
     changed: dict[str, Any] = {side: Population.of(given.ids(side), half)}
     changed["noise"] = None if model.noise is None else model.noise.rows(side, new)
     if side == "items":
         changed["labels"] = None
     return dataclasses.replace(
-        model, scores=scores, ratings=given, history=(), ranking=ranking, origin=model, **changed
+        model,
+        scores=scores,
+        ratings=given,
+        history=(),
+        ranking=ranking,
+        origin=model,
+        numbering=None,
+        **changed,
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tastemix import checks, draws
 from tastemix.data.ratings import Ratings
-from tastemix.engine import Engine, engine_of
+from tastemix.engine import Engine, placed_by
 from tastemix.engine.objective import Objective
 from tastemix.engine.sides import SIDES, Held, Matrix, Pair
 from tastemix.engine.start import held_offsets, with_offsets
@@ -31,9 +31,10 @@ def compressed(
     checks.whole("rank", rank)
     targets = _predicted(factors, ratings, rank)
     start, held = _start(factors, rank)
-    session = engine_of(engine).place(targets).open(start, held)
-    loop.run(session, [PHASE])
-    return Factors.of(session, targets.shift, held)
+    with placed_by(engine, targets) as placed:
+        session = placed.open(start, held)
+        loop.run(session, [PHASE])
+        return Factors.of(session, targets.shift, held)
 
 
 def _predicted(factors: Factors, ratings: Ratings, rank: int) -> Ratings:

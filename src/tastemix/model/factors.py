@@ -170,9 +170,22 @@ class Factors:
 
     def for_users(self, rows: Matrix) -> Factors:
         """The same items for other users; the catalogue is not packed again."""
-        other = replace(self, users=rows)
+        other = replace(self, users=rows, pulls=self._pulls_for("users", rows))
         other.__dict__["catalogue"] = self.catalogue
         other.__dict__["averages"] = self.averages
+        return other
+
+    def for_items(self, rows: Matrix) -> Factors:
+        """The same users for other items."""
+        return replace(self, items=rows, pulls=self._pulls_for("items", rows))
+
+    def _pulls_for(self, side: Side, rows: Matrix) -> Pulls | None:
+        return None if self.pulls is None else self.pulls.for_rows(side, len(rows))
+
+    def with_averages(self, averages: tuple[Floats, Floats]) -> Factors:
+        """The same factors with the average rows of those that rows were folded into."""
+        other = replace(self)
+        other.__dict__["averages"] = averages
         return other
 
     def block(self, user: Indices) -> NDArray[Any]:

@@ -153,7 +153,7 @@ def folded(head: Head, half: Half, side: Side, engine: Engine | str | None = Non
     new = np.hstack([rows(half, part, side, head.phases, chosen) for part in parts])
     if side == "users":
         return head.factors.for_users(new)
-    return dataclasses.replace(head.factors, items=new)
+    return head.factors.for_items(new)
 
 
 def updated(

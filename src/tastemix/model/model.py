@@ -26,7 +26,7 @@ from tastemix.model.links import Weights, stars_by_user
 from tastemix.model.ordering import Ordering
 from tastemix.model.person import NewItem, Person
 from tastemix.model.similar import Directions
-from tastemix.model.tastes import Tastes
+from tastemix.model.tastes import Numbering, Tastes
 from tastemix.model.uncertainty import Noise, placed_on
 from tastemix.model.usual import counted_from_usual
 from tastemix.training.loop import Step
@@ -64,6 +64,8 @@ class Model:
     """Titles and attributes of the items, by number; see `label`."""
     origin: Model | None = field(default=None, repr=False)
     """The model that rows were folded into: its tastes are shown."""
+    numbering: Mapping[Of, Numbering] | None = field(default=None, repr=False)
+    """The numbering of that model's tastes, where it is not at hand."""
 
     @staticmethod
     def of(
@@ -367,12 +369,15 @@ class Model:
         """The tastes by what they are of."""
         if self.origin is not None:
             return self.origin._tastes
-        rating = Tastes(self.factors, self.items, self.ratings, self.labels)
+        known: Mapping[Of, Numbering] = self.numbering or {}
+        ratings = None if self.numbering else self.ratings
+        shown = self.items, ratings, self.labels
+        rating = Tastes(self.factors, *shown, known.get("rating"))
         if self.ranking is None:
             return {"rating": rating, "score": rating}
         return {
             "rating": rating,
-            "score": Tastes(self.ranking.factors, self.items, self.ratings, self.labels),
+            "score": Tastes(self.ranking.factors, *shown, known.get("score")),
         }
 
     def similar(self, item: Any, n: int = 5) -> pa.Table:

@@ -34,6 +34,19 @@ BETWEEN = " · "
 
 
 @dataclass(frozen=True, eq=False)
+class Numbering:
+    """What the numbers and the scale of tastes follow from: of a model that rows were folded into,
+    for those rows when they are without it."""
+
+    means: Floats
+    """By coordinate: the mean weight of the users."""
+    order: NDArray[np.intp]
+    """The places of the tastes among the factors, the taste that adds most first."""
+    adds: Floats
+    """In that order: what each taste adds for the mean user."""
+
+
+@dataclass(frozen=True, eq=False)
 class Tastes:
     """The tastes of factors. Arrays by taste are in the order of their numbers, from 1.
 
@@ -47,16 +60,27 @@ class Tastes:
     ratings: Ratings | None
     labels: Items | None = None
     """Titles and words of the items, by number."""
+    known: Numbering | None = None
+    """That of the model that these rows were folded into."""
+
+    @property
+    def numbering(self) -> Numbering:
+        """What keeps the numbers and the scale when the users or the items are others."""
+        return Numbering(self._means, self._order, self.adds)
 
     @cached_property
     def _means(self) -> Floats:
         """By coordinate: the mean weight of the users."""
+        if self.known is not None:
+            return self.known.means
         users = self.factors.users
         return _sizes(users, np.full(len(users), 1 / max(len(users), 1)))
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:
         """The places of the tastes among the factors, the taste that adds most first."""
+        if self.known is not None:
+            return self.known.order
         return np.argsort(-self._adds(self.factors.tastes), kind="stable")
 
     @cached_property
@@ -78,6 +102,8 @@ class Tastes:
     @cached_property
     def adds(self) -> Floats:
         """What each taste adds for the mean user, the mean over items by their ratings."""
+        if self.known is not None:
+            return self.known.adds
         return self._adds(self._coordinates)
 
     def _adds(self, coordinates: NDArray[np.int64]) -> Floats:

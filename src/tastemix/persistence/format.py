@@ -22,11 +22,13 @@ from tastemix.errors import ModelFileError, ParameterError, TastemixError
 from tastemix.model.factors import Factors, Head, Population, Scores
 from tastemix.model.fold_in import takes_average
 from tastemix.model.links import Links, Weights, stars_by_user
-from tastemix.model.model import Model, Unknown
+from tastemix.model.model import Model, Of, Unknown
 from tastemix.model.ordering import Ordering, by_links
+from tastemix.model.tastes import Numbering
 from tastemix.model.uncertainty import COEFFICIENTS, Noise
-from tastemix.persistence import folder, labels
+from tastemix.persistence import folder, labels, numbering
 from tastemix.persistence.columns import column, ids_column, is_uuid, with_plain_ids
+from tastemix.persistence.numbering import AboutNumbering
 from tastemix.persistence.record import record
 from tastemix.training.loop import Step
 from tastemix.training.phase import Phase
@@ -37,6 +39,8 @@ LINKED = ("item", "because")
 """The columns of a link: the item that is scored, and the rated one that speaks for it."""
 NO_FACTORS = Factors(np.zeros((0, 1), np.float32), np.zeros((0, 1), np.float32))
 
+DATES = pa.timestamp("us")
+"""The type of the times of ratings, if they were dates."""
 MOST_STEPS = 1_000_000
 """Of a phase."""
 MOST_DYNAMIC_STEPS = 10_000
@@ -59,6 +63,7 @@ class AboutRanking:
     held: Held
     members: int
     weights: Weights = Weights()
+    numbering: AboutNumbering | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +95,8 @@ class About:
     """How strongly, at least; what each one's uncertainty adds is in its table."""
     scores: Literal["factors", "links"] = "factors"
     """What the model's own scores are made of: vectors, or what users rated and the links."""
+    numbering: AboutNumbering | None = None
+    """How tastes are numbered, in a model of rows that were folded into another."""
 
 
 def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) -> None:
@@ -107,7 +114,7 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
     kept = model.ratings if ratings else None
     tables = {f"{what}s": _population_table(model, what) for what in get_args(What)}
     if kept is not None:
-        tables["ratings"] = with_plain_ids(kept.to_table(), "user", "item")
+        tables["ratings"] = with_plain_ids(_ratings_table(kept), "user", "item")
     if (links := _links_of(model)) is not None:
         tables["links"] = with_plain_ids(_links_table(links, model.items.ids), *LINKED)
     if model.labels is not None:
@@ -126,7 +133,7 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
         shift=factors.shift,
         held=factors.held,
         members=factors.members,
-        ranking=None if model.ranking is None else _about_ranking(model.ranking),
+        ranking=None if model.ranking is None else _about_ranking(model, model.ranking),
         noise=None if model.noise is None else model.noise.coefficients,
         uuids=tuple(what for what, kind in kinds.items() if is_uuid(kind)),
         fingerprint=None if kept is None else kept.fingerprint,
@@ -135,6 +142,7 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
         pulls=None if factors.pulls is None else _lines(p.mean for p in factors.pulls),
         ridges=_lines(p.least for p in factors.pulls) if _estimated(factors.pulls) else None,
         scores="links" if linked else "factors",
+        numbering=None if linked else numbering.about(model, "rating", factors),
     )
     index = {**dataclasses.asdict(about), "held": about.held._asdict()}
     if about.ranking is not None:
@@ -159,7 +167,8 @@ def load(
     def understand(index: dict[str, Any]) -> About:
         fields = {field.name for field in dataclasses.fields(About)}
         with _damaged(path):
-            return record(About, {name: index[name] for name in index if name in fields})
+            about: About = record(About, {name: index[name] for name in index if name in fields})
+        return about
 
     tables, about, size = folder.read(path, TABLES, understand, max_memory)
     with _damaged(path):
@@ -186,13 +195,18 @@ def _damaged(path: str | os.PathLike[str]) -> Iterator[None]:
         raise ModelFileError(f"{os.fspath(path)} is incomplete or damaged: {reason}") from None
 
 
-def _about_ranking(head: Head) -> AboutRanking:
+def _about_ranking(model: Model, head: Head) -> AboutRanking:
     f = head.factors
-    return AboutRanking(head.phases, f.shift, f.held, f.members, head.weights)
+    known = numbering.about(model, "score", f)
+    return AboutRanking(head.phases, f.shift, f.held, f.members, head.weights, known)
+
+
+def _line(numbers: Iterable[Any]) -> tuple[float, ...]:
+    return tuple(map(float, numbers))
 
 
 def _lines(both: Iterable[Any]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    users, items = (tuple(map(float, line)) for line in both)
+    users, items = map(_line, both)
     return users, items
 
 
@@ -218,6 +232,7 @@ def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
     users, items = (_read_population(tables, what, about) for what in get_args(What))
     ratings = _read_ratings(tables, users.ids, items.ids, about)
     ranking, noise = None, None
+    numbered: dict[Of, Numbering | None] = {}
     scores: Scores
     if about.scores == "links":
         stars = None if ratings is None else stars_by_user(ratings)
@@ -228,9 +243,11 @@ def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
             *(vectors[0], vectors[1], about.shift, about.held, about.members),
             pulls=_pulls(tables, about),
         )
+        scores, numbered["rating"] = numbering.read(scores, about.numbering)
     if (of := about.ranking) is not None:
         order = [_vectors(tables, what, "ranking") for what in get_args(What)]
         factors = Factors(order[0], order[1], of.shift, of.held, of.members)
+        factors, numbered["score"] = numbering.read(factors, of.numbering)
         links = _read_links(tables, items.ids, about) if of.weights.rated else None
         ranking = Head(factors, of.phases, links, of.weights)
     if about.noise is not None:
@@ -252,6 +269,7 @@ def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
         noise=noise,
         unknown=about.unknown or by_phases,
         labels=labels.read(tables, items.ids, uuid="item" in about.uuids),
+        numbering={of: known for of, known in numbered.items() if known is not None} or None,
     )
 
 
@@ -454,6 +472,20 @@ def _vectors(tables: Mapping[str, pa.Table], what: What, name: str) -> Matrix:
     return np.ascontiguousarray(entries.to_numpy().reshape(len(vector), vector.type.list_size))
 
 
+def _ratings_table(ratings: Ratings) -> pa.Table:
+    """Ratings with their times as dates, if they were dates."""
+    table = ratings.to_table()
+    if ratings.timestamp is None or not ratings.dated:
+        return table
+    at = table.column_names.index("timestamp")
+    return table.set_column(at, "timestamp", table["timestamp"].cast(DATES))
+
+
+def _times(table: pa.Table) -> pa.ChunkedArray:
+    dated = table.schema.field("timestamp").type == DATES
+    return column(table, "timestamp", DATES if dated else pa.int64())
+
+
 def _read_ratings(
     tables: Mapping[str, pa.Table], users: Ids, items: Ids, about: About
 ) -> Ratings | None:
@@ -467,7 +499,7 @@ def _read_ratings(
         ids_column(table, "user", uuid="user" in about.uuids),
         ids_column(table, "item", uuid="item" in about.uuids),
         column(table, "rating", pa.float32()),
-        column(table, "timestamp", pa.int64()) if timed else None,
+        _times(table) if timed else None,
         about.scale,
     )
 

@@ -14,7 +14,7 @@ from tastemix.errors import ModelFileError
 LATER = frozenset(
     {"About.unknown", "About.pulls", "About.ridges", "About.scores"}
     | {"Objective.choice_penalty", "Objective.choice_shrinkage", "Objective.noise"}
-    | {"AboutRanking.weights"}
+    | {"AboutRanking.weights", "About.numbering", "AboutRanking.numbering"}
 )
 """Fields that version 2 of the format did not have; without them, they have their defaults."""
 
