@@ -104,3 +104,50 @@ def test_early_stop_needs_no_ratings_here(elsewhere: Remote) -> None:
     near = tm.NMF(8).fit(train, held_out=test, patience=2)
     assert len(far.history) == len(near.history) < 100
     np.testing.assert_array_equal(far.factors.users, near.factors.users)
+
+
+class EndedError(Exception):
+    """What a Ctrl-C raises here."""
+
+
+class Interrupted(CpuEngine):
+    """Ends the first half-step, and knows what was not given back."""
+
+    def __init__(self) -> None:
+        self.held = 0
+
+    def place(self, ratings: tm.Ratings) -> Any:
+        engine, placed = self, super().place(ratings)
+        engine.held += 1
+
+        class Ending(type(placed)):  # type: ignore[misc]
+            def open(self, *args: Any, **kwargs: Any) -> Any:
+                raise EndedError
+
+            def close(self) -> None:
+                engine.held -= 1
+
+        placed.__class__ = Ending
+        return placed
+
+
+def transformed(engine: Interrupted) -> None:
+    sklearn = pytest.importorskip("tastemix.sklearn")
+    sklearn.TasteNMF(2, engine=engine).fit(np.ones((4, 3)))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda engine: tm.NMF(2, steps=1).fit(RATINGS, engine=engine),
+        lambda engine: tm.NMF(2, steps=1).fit(RATINGS).update(RATINGS, engine=engine),
+        lambda engine: tm.ANMF(2, members=2, steps=1).fit(RATINGS).compress(engine=engine),
+        transformed,
+    ],
+    ids=["fit", "update", "compress", "TasteNMF"],
+)
+def test_what_was_placed_is_given_back_when_the_work_is_interrupted(use: Any) -> None:
+    engine = Interrupted()
+    with pytest.raises(EndedError):
+        use(engine)
+    assert engine.held == 0

@@ -314,3 +314,60 @@ def test_ctrl_c_within_one_row_of_a_million_ratings(count: int, threads: int) ->
     finally:
         signal.signal(signal.SIGALRM, interrupted)
     np.testing.assert_array_equal(moving.get(), before)
+
+
+def ended_early(work) -> float:
+    """Seconds of the processor that work took which a signal ended, .05 s of them before it."""
+    before = signal.signal(signal.SIGVTALRM, signal.default_int_handler)
+    began = time.process_time()
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0.05)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    return time.process_time() - began
+
+
+MOST = 1.0
+"""Seconds of the processor: five times what is promised, for a busy machine with sanitizers."""
+
+
+def test_ctrl_c_within_one_search_of_a_long_catalogue() -> None:
+    """A list of all items in order, the worst of them first, takes minutes to keep sorted."""
+    items, none = 2**20, np.zeros(0, np.int32)
+    rows = np.arange(items, dtype=np.float32)[:, None]
+    catalogue = _native.Catalogue(rows)
+    one, pointers = np.ones((1, 1), np.float32), np.zeros(2, np.int64)
+    asked = np.zeros(1, np.int32)
+    assert catalogue.top(one, asked, pointers, none, None, 2)[0].tolist() == [items - 1, items - 2]
+    took = ended_early(lambda: catalogue.top(one, asked, pointers, none, None, items))
+    assert took < MOST
+    scores = np.ascontiguousarray(rows.T)
+    assert ended_early(lambda: _native.best_items(scores, pointers, none, None, items)) < MOST
+    # What was marked as seen by the search that was given up is not left so.
+    seen = np.arange(items, dtype=np.int32)
+    marked = np.array([0, items - 1], np.int64)
+    ended_early(lambda: [catalogue.top(one, asked, marked, seen, None, 2) for _ in range(10**4)])
+    assert catalogue.top(one, asked, pointers, none, None, 2)[0].tolist() == [items - 1, items - 2]
+
+
+def test_ctrl_c_while_variances_of_a_large_rank_are_found() -> None:
+    """A row of two ratings at rank 2048: its Gram product is nothing, the rest takes seconds."""
+    rank = 2048
+    rng = np.random.default_rng(0)
+    half = _native.Half(
+        np.array([0, 2], np.int64), np.array([0, 1], np.int32), np.ones(2, np.float32), 2
+    )
+    moving = _native.Rows(rng.random((1, rank), np.float32))
+    fixed = _native.Rows(rng.random((2, rank), np.float32))
+    mover = _native.Mover(half, moving, 0.0, _native.Workspace())
+    ridges, variances = (_native.Rows(np.full((1, rank), v, np.float32)) for v in (1, 0))
+    nothing = np.zeros(rank, np.float32)
+    mover.survey(
+        fixed, 0, 0, 0, 0, False, nothing[:0], nothing, _native.Rows(nothing[None]), ridges,
+        variances, 0.5,
+    )  # fmt: skip
+    assert ended_early(lambda: mover.descend(0.0, 10)) < MOST
+    assert not variances.get().any()
