@@ -54,8 +54,8 @@ MUTANTS = [
     Mutant(
         "ridge that grows with the row",
         f"{NATIVE}/kernels.inl",
-        "row.ridge = h.l2 + h.l2_per_rating * float(count);",
-        "row.ridge = h.l2 + h.l2_per_rating;",
+        "const Vec<L> same = all<L>(h.l2 + h.l2_per_rating * float(count));\n    row.number",
+        "const Vec<L> same = all<L>(h.l2 + h.l2_per_rating);\n    row.number",
         "tests/engine",
     ),
     Mutant(
@@ -95,9 +95,9 @@ MUTANTS = [
     ),
     Mutant(
         "seeds of members",
-        "methods/anmf.py",
-        "int(recipe.seed) * int(count) + number",
-        "int(recipe.seed) + number",
+        "methods/averaged.py",
+        "(int(recipe.seed) * int(count) + number)",
+        "(int(recipe.seed) + number)",
         "tests/methods/test_averaged.py",
     ),
     Mutant(
@@ -116,16 +116,16 @@ MUTANTS = [
     ),
     Mutant(
         "ties of the best items",
-        "model/topn.py",
-        'np.argsort(-scores, axis=1, kind="stable")[:, :n]',
-        'np.argsort(scores, axis=1, kind="stable")[:, ::-1][:, :n]',
+        f"{NATIVE}/links.cpp",
+        "score[list[at - 1]] < score[i]",
+        "score[list[at - 1]] <= score[i]",
         "tests/model/test_topn.py",
     ),
     Mutant(
         "seen items",
-        "model/topn.py",
-        "scores[row, seen.indices[here[0] : here[-1]]] = -np.inf",
-        "scores[row, seen.indices[here[0] : here[-1]]] = 0",
+        f"{NATIVE}/links.cpp",
+        "excluded[std::size_t(l.seen[e])] = 1;",
+        "excluded[std::size_t(l.seen[e])] = 0;",
         "tests/model/test_topn.py",
     ),
     Mutant(
@@ -192,7 +192,7 @@ MUTANTS = [
     Mutant(
         "fingerprint",
         "data/ratings.py",
-        "(self.by_user.pointers, self.by_user.indices, self.by_user.values)",
+        "(self.by_user.pointers, self.by_user.indices, self.by_user.stored)",
         "(self.by_user.pointers, self.by_user.indices)",
         "tests/data/test_ratings.py",
     ),
