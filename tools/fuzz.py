@@ -1,4 +1,4 @@
-"""Reads files that were spoiled in every way: ratings, saved models, logs of runs.
+"""Reads files that were spoiled in every way: ratings, items, saved models, logs of runs.
 
 Run: .venv/bin/python tools/fuzz.py [--cases 1000000 | --seconds 60] [--seed 0] [--workers 1]
 
@@ -40,6 +40,8 @@ import pyarrow.parquet as pq
 
 import tastemix as tm
 from tastemix.data.datasets import demo
+from tastemix.data.disk import manifest
+from tastemix.data.disk import writing as store
 from tastemix.evaluation.cross_validation import Judge
 from tastemix.experiments.runs import Log, Run, execute
 
@@ -200,6 +202,18 @@ def spoiled_model(draw: random.Random, files: Files) -> Files:
     return {**out, "model.json": json.dumps(index).encode()}
 
 
+def spoiled_store(draw: random.Random, files: Files) -> Files:
+    """A folder of ratings with its manifest or one of its arrays spoiled; the sums made to fit."""
+    if draw.random() < 0.3:
+        return {**files, manifest.INDEX: spoiled_json(draw, files[manifest.INDEX])}
+    about = json.loads(files[manifest.INDEX])
+    name = draw.choice(list(about["files"]))
+    data = spoiled(draw, files[name])
+    sums = [hashlib.sha256(data).hexdigest()] if data else []
+    about["files"][name] = {"bytes": len(data), "sha256": sums}
+    return {**files, name: data, manifest.INDEX: json.dumps(about).encode()}
+
+
 # Uses
 
 
@@ -220,10 +234,25 @@ def use_model(path: Path, draw: random.Random) -> None:
     model.fold_in({item: model.mean})
 
 
+def use_store(path: Path, draw: random.Random) -> None:
+    """Open a folder of ratings and fit to it."""
+    ratings = tm.open(path, verify=draw.random() < 0.5)
+    tm.NMF(1, steps=1).fit(ratings).recommend(ratings.users[0], 2)
+    ratings.to_table()
+
+
+def read_items(path: Path, draw: random.Random) -> None:
+    """Read titles and words, and give them to a model."""
+    items = tm.read_items(path / "r", separator=draw.choice(("|", ",", "")))
+    LABELLED.label(items).recommend(LABELLED.users.ids[0], 3)
+
+
 def use_log(path: Path, draw: random.Random) -> None:
     """Open a log of runs."""
     Log(path / "runs.jsonl").close()
 
+
+LABELLED = tm.NMF(2, steps=1).fit(demo.ratings())
 
 # Valid files
 
@@ -257,6 +286,20 @@ def targets() -> list[Target]:
             files = {path.name: path.read_bytes() for path in Path(folder).iterdir()}
         name = f"{type(method).__name__} model"
         found += [Target(name, files, spoiled_model, use_model)] * 4
+    labelled = tm.NMF(2, steps=2).fit(few).label(titles_of(few))
+    person = tm.CNMF(2, steps=2).fit(few).fold_in({few.items[0]: 4}).model
+    for name, model in {"labelled model": labelled, "person": person}.items():
+        with tempfile.TemporaryDirectory() as folder:
+            model.save(folder)
+            files = {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+        found += [Target(name, files, spoiled_model, use_model)] * 2
+    with tempfile.TemporaryDirectory() as folder:
+        store.write(few, Path(folder) / "r")
+        files = {path.name: path.read_bytes() for path in (Path(folder) / "r").iterdir()}
+    found += [Target("folder of ratings", files, spoiled_store, use_store)] * 4
+    catalogue = titles_of(few)
+    for how, data in {"csv": to_csv(catalogue), "parquet": to_parquet(catalogue)}.items():
+        found.append(Target(f"items in {how}", {"r": data}, spoiled_file, read_items))
     with tempfile.TemporaryDirectory() as folder:
         log = Log(Path(folder) / "runs.jsonl")
         execute([Run(tm.Random()), Run(tm.NMF(2, steps=2), (1,))], few, log, Judge(raw=True))
@@ -264,6 +307,13 @@ def targets() -> list[Target]:
         files = {"runs.jsonl": (Path(folder) / "runs.jsonl").read_bytes()}
     found.append(Target("log", files, spoiled_file, use_log))
     return found
+
+
+def titles_of(ratings: tm.Ratings) -> pa.Table:
+    """A title and words for each item."""
+    ids = [ratings.items[row] for row in range(len(ratings.items))]
+    words = ["|".join(word for word in ("warm", "sweet", "old") if len(str(i)) % 3) for i in ids]
+    return pa.table({"id": ids, "title": [f"The {i}" for i in ids], "genres": words})
 
 
 PARQUET: dict[str, dict[str, object]] = {
