@@ -26,6 +26,8 @@ BLOCK = 16 * 2**20
 """Bytes of a file that have a checksum of their own."""
 IDS: dict[Side, str] = {"users": "users.parquet", "items": "items.parquet"}
 TIMESTAMPS, SOURCE_ROWS = "timestamps.npy", "source-rows.npy"
+MOST_BLOCK = 2**28
+"""Bytes that a checksum may be of."""
 _MOST_INDEX = 256 * 2**20
 _SUM = re.compile(r"[0-9a-f]{64}")
 
@@ -33,6 +35,12 @@ _SUM = re.compile(r"[0-9a-f]{64}")
 def array_name(side: Side, part: str) -> str:
     """The file of the pointers, the indices or the values of one half."""
     return f"{side}-{part}.npy"
+
+
+FILES = frozenset((*IDS.values(), TIMESTAMPS, SOURCE_ROWS)) | {
+    array_name(side, part) for side in IDS for part in ("pointers", "indices", "values")
+}
+"""All that a folder may have."""
 
 
 @dataclass(frozen=True)
@@ -183,8 +191,16 @@ def _shape(about: dict[str, Any]) -> dict[str, Any]:
             0 < len(levels) <= MOST_LEVELS and all(map(_is_number, levels))
         ):
             raise ValueError("its levels are not numbers that a byte can tell apart")
+        if not all(isinstance(about[name], bool) for name in ("timestamps", "dated")):
+            raise ValueError("its timestamps are told of in another way than by true or false")
+        if not _SUM.fullmatch(about["fingerprint"]) or about["block"] > MOST_BLOCK:
+            raise ValueError("its fingerprint or its blocks are none")
+        if set(about["files"]) - FILES:
+            raise ValueError("it names files that are not its own")
         files = {name: Sealed(**said) for name, said in about["files"].items()}
         for name, said in files.items():
+            if type(said.bytes) is not int:
+                raise ValueError(f"its size of {name!r} is {said.bytes!r}")
             blocks = -(-said.bytes // about["block"])
             if not all(map(_SUM.fullmatch, said.sha256)) or len(said.sha256) != blocks:
                 raise ValueError(f"its checksums of {name!r} are none")
@@ -194,4 +210,4 @@ def _shape(about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
+    return type(value) in (int, float) and abs(value) < 2**127 and math.isfinite(value)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tastemix.data import reading_parquet
 from tastemix.data.columns import first_line
-from tastemix.data.disk import manifest
+from tastemix.data.disk import checking, manifest
 from tastemix.data.disk.manifest import IDS, SOURCE_ROWS, TIMESTAMPS, Manifest, array_name
 from tastemix.data.halves import Coded, Half, Pointers, Side
 from tastemix.data.ids import Ids
@@ -47,13 +47,17 @@ class Store:
         """The number of users or items."""
         return self.about.users if side == "users" else self.about.items
 
-    def ids(self, side: Side) -> Ids:
+    def ids(self, side: Side, max_memory: int | None = None) -> Ids:
         """The ids of one side, in memory."""
         manifest.verify(self.folder, IDS[side], self.about)
-        table = reading_parquet.load(self.folder / IDS[side], ["id"], 2**62, ids=0)
-        ids = Ids(_joined(table["id"]), "user" if side == "users" else "item")
+        file = self.folder / IDS[side]
+        try:
+            table = reading_parquet.load(file, ["id"], max_memory, ids=0)
+            ids = Ids.known(_joined(table["id"]), "user" if side == "users" else "item")
+        except (pa.ArrowException, MemoryError, OSError) as error:
+            raise DataError(f"{file} cannot be read ({first_line(error)}): ingest again") from None
         if len(ids) != self.rows(side):
-            raise DataError(f"{self.folder / IDS[side]} has {len(ids):,} ids: ingest again")
+            raise DataError(f"{file} has {len(ids):,} ids: ingest again")
         return ids
 
     def pointers(self, side: Side) -> Pointers:
@@ -89,13 +93,13 @@ class Store:
         stored = values if levels is None else Coded.of(values, levels)
         return Half(own, self._array(array_name(side, "indices"))[begin:end], stored)
 
-    def ratings(self) -> Ratings:
+    def ratings(self, max_memory: int | None = None) -> Ratings:
         """All ratings; their halves are mapped."""
         about = self.about
         when = self._array(TIMESTAMPS) if about.timestamps else None
         source = self._array(SOURCE_ROWS) if about.timestamps else None
         known = Known(self.half("items"), about.fingerprint)
-        users, items = (self.ids(side) for side in SIDES)
+        users, items = (self.ids(side, max_memory) for side in SIDES)
         by_user = self.half("users")
         return Ratings(users, items, by_user, about.scale, when, source, about.dated, known)
 
@@ -126,15 +130,25 @@ class Store:
         return array
 
 
-def open(path: str | os.PathLike[str], verify: bool = True) -> Ratings:
+def open(
+    path: str | os.PathLike[str], verify: bool = True, max_memory: int | None = None
+) -> Ratings:
     """Ratings from a folder that `tm.ingest` made, mapped from disk rather than read into memory.
 
-    verify: read everything once and compare it with its checksums; without it only the ids are.
+    verify: read everything once, compare it with its checksums and see that it is ratings; without
+        it only the ids are looked at. Leave it out only for a folder that you trust.
+    max_memory: bytes that the ids may take; see `read`.
     """
     store = Store.at(path)
-    if verify:
-        store.verify()
-    return store.ratings()
+    if not verify:
+        return store.ratings(max_memory)
+    store.verify()
+    ratings = store.ratings(max_memory)
+    try:
+        checking.check(ratings)
+    except DataError as error:
+        raise DataError(f"{store.folder} is damaged: {error}; ingest again") from None
+    return ratings
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:
