@@ -49,7 +49,7 @@ def _check_entries(
     if indices.min() < 0 or indices.max() >= columns:
         raise DataError(f"a rating of its {what} is of something that is not there")
     # As 32-bit floats, as which ratings were compared when they were written.
-    low, high = np.float32(scale)
+    low, high = np.float32(scale[0]), np.float32(scale[1])
     if not (values.min() >= low and values.max() <= high):  # false for a NaN
         kind = "code or value" if isinstance(half.stored, Coded) else "value"
         raise DataError(f"a {kind} of its {what} is not on the scale {scale}")
