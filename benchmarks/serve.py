@@ -157,49 +157,76 @@ def loads(process: Process, users: int, seconds: int) -> dict[str, Any]:
     }
 
 
-def swaps(model: str, items: list[str], count: int) -> dict[str, Any]:
-    """Changes of the model under load: what failed."""
+RIGHT = """
+local right = {right}
+wrong = 0
+local threads = {{}}
+setup = function(thread) table.insert(threads, thread) end
+response = function(status, headers, body)
+  if status ~= 200 or not right[body] then wrong = wrong + 1 end
+end
+done = function(summary, latency, requests)
+  local total = 0
+  for _, thread in ipairs(threads) do total = total + thread:get("wrong") end
+  local e = summary.errors
+  io.write(string.format('FOUND {{"requests": %d, "wrong": %d, "broken": %d}}\\n',
+    summary.requests, total, e.connect + e.read + e.write + e.timeout))
+end
+"""
+
+
+def swaps(count: int) -> dict[str, Any]:
+    """Changes between two models under load: answers that are neither's, and broken requests."""
+    ratings = tm.datasets.demo.ratings()
+    models = [tm.CNMF(6).fit(ratings), tm.CNMF(4, seed=1).fit(ratings)]
+    path = "/api/v1/users/Ada/recommendations"
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder) / "m"
-        tm.load(model).save(home)
-        command = serve(str(home), *items)
-        with server(*command) as process:
-            load = subprocess.Popen(
-                ["wrk", "-t1", "-c8", "-d600", f"http://127.0.0.1:{process.port}/api/v1/users/7"],
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            for number in range(count):
-                process.started.send_signal(signal.SIGHUP)
-                while generation(process.port) < number + 2:
+        home, script = Path(folder) / "m", Path(folder) / "right.lua"
+        models[1].save(home)
+        bodies = []
+        with server(*serve(str(home))) as process:
+            for number in range(2):
+                while generation(process.port) < number + 1:
                     time.sleep(0.05)
+                bodies.append(fetched(process.port, path).decode())
+                models[0].save(home)
+        assert bodies[0] != bodies[1]
+        listed = ", ".join(f"[ [==[{body}]==] ] = true" for body in bodies)
+        script.write_text(RIGHT.format(right="{" + listed + "}"))
+        with server(*serve(str(home))) as process:
+            url = f"http://127.0.0.1:{process.port}{path}"
+            command = ["wrk", "-t1", "-c8", "-d3600", "-s", str(script), url]
+            load = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            for number in range(1, count + 1):
+                models[number % 2].save(home)
+                while generation(process.port) <= number:
+                    time.sleep(0.02)
             load.send_signal(signal.SIGINT)
             said = load.communicate()[0]
-    errors = re.search(r"Socket errors: (.*)", said)
-    wrong = re.search(r"Non-2xx or 3xx responses: (\d+)", said)
-    return {
-        "swaps": count,
-        "requests": int(re.search(r"(\d+) requests", said)[1]),  # type: ignore[index]
-        "socket errors": errors[1] if errors else "none",
-        "wrong status": int(wrong[1]) if wrong else 0,
-    }
+    found: dict[str, Any] = json.loads(re.search(r"FOUND (.*)", said)[1])  # type: ignore[index]
+    return {"swaps": count, **found}
+
+
+def fetched(port: int, path: str) -> bytes:
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", path)
+    body = connection.getresponse().read()
+    connection.close()
+    return body
 
 
 def generation(port: int) -> int:
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("GET", "/api/v1/model")
-    found = json.loads(connection.getresponse().read())["generation"]
-    connection.close()
-    return int(found)
+    return int(json.loads(fetched(port, "/api/v1/model"))["generation"])
 
 
-def ends(model: str, items: list[str], count: int) -> dict[str, Any]:
+def ends(count: int) -> dict[str, Any]:
     """SIGTERM under load: established requests that broke (read errors)."""
     broken = requests = 0
     for _ in range(count):
-        with server(*serve(model, *items)) as process:
+        with server(*serve("--demo")) as process:
+            url = f"http://127.0.0.1:{process.port}/api/v1/users/Ada"
             load = subprocess.Popen(
-                ["wrk", "-t1", "-c16", "-d3", f"http://127.0.0.1:{process.port}/api/v1/users/7"],
+                ["wrk", "-t1", "-c16", "-d3", url],
                 stdout=subprocess.PIPE,
                 text=True,
             )
@@ -299,9 +326,9 @@ def main() -> None:
             wrk(process.port, "/api/v1/users/7/recommendations", 1)
         found["MB of four workers"] = process.memory() / 1e6
     if given.swaps:
-        found["swaps"] = swaps(given.model, items, given.swaps)
+        found["swaps"] = swaps(given.swaps)
     if given.ends:
-        found["ends"] = ends(given.model, items, given.ends)
+        found["ends"] = ends(given.ends)
     OUT.mkdir(exist_ok=True)
     (OUT / "serve.json").write_text(json.dumps(found, indent=2) + "\n")
     (OUT / "serve.md").write_text(table(found))

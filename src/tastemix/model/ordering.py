@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,8 @@ class Ordering:
 
     def block(self, user: Indices) -> NDArray[Any]:
         """See Scores.block."""
-        tastes, rated, popularity = self.weights
-        base = np.float32(popularity) * self.popularity
+        tastes, rated, _ = self.weights
+        base: NDArray[Any] = self._base
         if self.factors is None:
             scores = np.tile(base, (len(user), 1))
         else:
@@ -94,6 +95,11 @@ class Ordering:
         if self.weights.popularity:
             tables.append(explain.popular(self.weights.popularity, float(self.popularity[i]), ids))
         return explain.sorted_parts(pa.concat_tables(tables))
+
+    @cached_property
+    def _base(self) -> NDArray[Any]:
+        """By item: what its popularity adds to everyone's score."""
+        return np.float32(self.weights.popularity) * self.popularity
 
     @property
     def _stars(self) -> Half:

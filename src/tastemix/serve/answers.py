@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from tastemix.data.ids import Indices
 from tastemix.data.ratings import Half
@@ -105,15 +104,12 @@ class Answers:
     @cached_property
     def item_finder(self) -> Finder:
         """The words of the titles."""
-        titles = (self.titles.title(at) for at in range(len(self.model.items.ids)))
-        return Finder(pa.array(titles, pa.large_string()), self.model.items.count)
+        return Finder(self.titles.every(), self.model.items.count)
 
     @cached_property
     def user_finder(self) -> Finder:
         """The users' ids as words."""
-        numbers = np.arange(len(self.model.users.ids), dtype=np.int32)
-        texts = pa.array(map(str, self.users.shown(numbers)), pa.large_string())
-        return Finder(texts, self.model.users.count)
+        return Finder(self.users.texts(), self.model.users.count)
 
     @property
     def predicts(self) -> bool:
@@ -210,6 +206,9 @@ class Answers:
         if self.model.ratings is None:
             return None
         who, stars = self.model.ratings.by_item.row(number)
+        if len(stars) > n:
+            enough = stars >= np.partition(stars, -n)[-n]
+            who, stars = who[enough], stars[enough]
         best = np.lexsort((self.model.users.mean[who], -stars))[:n]
         means = self.model.users.mean[who[best]].tolist()
         told = zip(self.users.shown(who[best]), stars[best].tolist(), means, strict=True)
@@ -219,7 +218,7 @@ class Answers:
         """The n items with the most similar mix of tastes."""
         model = self.model
         found = model.item_directions.like(model.factors.items[number], n, number)
-        numbers = model.items.ids.find(found["item"])
+        numbers = model.items.ids.find(found["item"].to_pylist())
         told = zip(self._told(numbers), found["similarity"].to_pylist(), strict=True)
         return shapes.Similar([shapes.Alike(*one, much) for one, much in told])
 
@@ -286,7 +285,10 @@ class Answers:
         model = self.model
         table = model.explain(model.users.ids[user], model.items.ids[item], of=of)
         called = self.called() if self.tastes is not None and self._shown(of) else None
-        parts = [self._part(row, called) for row in table.to_pylist()]
+        rows = table.to_pylist()
+        listed = [each for row in rows for each in row["because"]]
+        because = iter(self._told(model.items.ids.find(listed)) if listed else ())
+        parts = [_part(row, called, because) for row in rows]
         pair = np.array([user], np.int32), np.array([item], np.int32)
         rating = std = None
         if self.predicts:
@@ -306,25 +308,6 @@ class Answers:
     def _shown(self, of: Of) -> bool:
         """Whether these are the tastes that have names here."""
         return self.model.tastes_of(of) is self.tastes
-
-    def _part(self, row: dict[str, Any], called: list[str] | None) -> shapes.Part:
-        kind, _, number = row["part"].partition(" ")
-        taste = int(number) if kind == "taste" else None
-        because = self.model.items.ids.find(row["because"]) if row["because"] else _none()
-        name = row["name"]
-        if taste is not None and called is not None:
-            name = called[taste - 1]
-        elif kind == "rated":
-            name = self.titles.title(int(because[0]))
-        return shapes.Part(
-            kind=kind,
-            taste=taste,
-            name=name,
-            value=row["value"],
-            user_weight=row["user_weight"],
-            item_weight=row["item_weight"],
-            because=[shapes.Titled(*one) for one in self._told(because)],
-        )
 
     def map(self, n: int) -> shapes.Map:
         """The tastes and the n most rated items on a map."""
@@ -409,6 +392,29 @@ class Answers:
         called, weights, much = self.called(), weights.tolist(), adds.tolist()
         order = np.argsort(-adds, kind="stable").tolist()
         return [shapes.Share(at + 1, called[at], weights[at], much[at]) for at in order]
+
+
+def _part(
+    row: dict[str, Any], called: list[str] | None, told: Iterator[tuple[shapes.Id, str]]
+) -> shapes.Part:
+    """A part out of a row of `Model.explain`, with the items that are told of next."""
+    kind, _, number = row["part"].partition(" ")
+    taste = int(number) if kind == "taste" else None
+    because = [shapes.Titled(*next(told)) for _ in row["because"]]
+    name = row["name"]
+    if taste is not None and called is not None:
+        name = called[taste - 1]
+    elif kind == "rated":
+        name = because[0].title
+    return shapes.Part(
+        kind=kind,
+        taste=taste,
+        name=name,
+        value=row["value"],
+        user_weight=row["user_weight"],
+        item_weight=row["item_weight"],
+        because=because,
+    )
 
 
 def _cursor(more: int | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tastemix.data.ids import Ids, Indices
@@ -33,6 +34,12 @@ class Named:
         """The ids of these numbers, as JSON has them."""
         found: list[Id] = self.ids.take(numbers).to_pylist()
         return found if self.kind != "other" else [_text(value) for value in found]
+
+    def texts(self) -> pa.Array:
+        """All ids as text."""
+        if self.kind == "other":
+            return pa.array(map(_text, self.ids[:]), pa.large_string())
+        return self.ids.values.cast(pa.large_string())
 
     def one(self, number: int) -> Id:
         """The id of a number, as JSON has it."""
@@ -98,6 +105,13 @@ class Titles:
         """The title of an item, or else its id."""
         title = None if self._labels is None else self._labels.title(number)
         return str(self.named.one(number)) if title is None else title
+
+    def every(self) -> pa.Array:
+        """The titles of all items."""
+        if self._labels is None:
+            return self.named.texts()
+        numbers = np.arange(len(self.named.ids), dtype=np.int32)
+        return self._labels.column(numbers).cast(pa.large_string())
 
     def words(self, number: int) -> list[str]:
         """The attributes of an item."""
