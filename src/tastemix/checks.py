@@ -9,6 +9,13 @@ from typing import Any
 from tastemix.errors import ParameterError
 
 SEEDS = 2**63
+_LONGEST = 80
+
+
+def shown(value: Any) -> str:
+    """A value as an error names it: in one line, and not a long one."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def whole(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
@@ -23,7 +30,7 @@ def whole(name: str, value: Any, least: int = 1, most: int | None = None) -> int
         or isinstance(value, bool)
         or not least <= number <= (number if most is None else most)
     ):
-        raise ParameterError(f"{name} is {value!r}: it must be a whole number {bounds}")
+        raise ParameterError(f"{name} is {shown(value)}: it must be a whole number {bounds}")
     return number
 
 
@@ -39,7 +46,7 @@ def number(name: str, value: Any, least: float = -math.inf, most: float = math.i
             bounds = f"a number of {least:g} or more"
         if most < math.inf:
             bounds = f"a number from {least:g} to {most:g}"
-        raise ParameterError(f"{name} is {value!r}: it must be {bounds}")
+        raise ParameterError(f"{name} is {shown(value)}: it must be {bounds}")
     return found
 
 

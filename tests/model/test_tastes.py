@@ -72,7 +72,7 @@ def test_the_tastes_of_ratings_and_of_scores_are_numbered_separately(model: tm.M
     assert without.tastes(of="score").equals(without.tastes())
     with pytest.raises(ParameterError, match="of is 'rank': choose 'rating' or 'score'"):
         model.tastes(of="rank")
-    with pytest.raises(ParameterError, match="n is 0: it must be 1 or more"):
+    with pytest.raises(ParameterError, match="n is 0: it must be a whole number of 1 or more"):
         model.tastes(0)
 
 

@@ -1042,6 +1042,7 @@ RIGHT: dict[str, list[Any]] = {
     "ridges": [None],
     "unknown": [None, "mean", "average"],
     "pulls": [None],
+    "numbering": [None],
 }
 KEYS = [field.name for field in dataclasses.fields(About)]
 

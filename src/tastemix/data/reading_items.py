@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tastemix import checks
 from tastemix.data import memory, reading_csv, reading_parquet
 from tastemix.data.columns import first_line, is_text, positions, validated
 from tastemix.data.ids import CONVERSION_ERRORS, Ids, Indices, as_arrow, encode
 from tastemix.data.items import Items, Words
 from tastemix.data.reading import columns_of
-from tastemix.errors import DataError
+from tastemix.errors import DataError, ParameterError
 
 TITLES = ("title", "name")
 """What the column of titles is called, or the end of its name: Book-Title."""
@@ -44,6 +45,10 @@ def read_items(
         them. An item in several rows has the words of all of them.
     max_memory: see `read`.
     """
+    if not isinstance(separator, str) or not separator:
+        raise ParameterError(
+            f"separator is {checks.shown(separator)}: give text that divides words"
+        )
     names, load, allowed = _opened(source, max_memory)
     if not names:
         raise DataError("the table of items has no columns: put the item ids in the first one")
@@ -118,7 +123,7 @@ def _file(file: Path, max_memory: int | None) -> tuple[list[str], Any, int]:
             parse = csv.ParseOptions(newlines_in_values=True)
             options = csv.ConvertOptions(column_types=kinds)
             table = csv.read_csv(opened(), parse_options=parse, convert_options=options)
-    except (pa.ArrowException, MemoryError, UnicodeError, OSError) as error:
+    except (pa.ArrowException, MemoryError, ValueError, OSError) as error:
         raise DataError(
             f"{file} cannot be read ({first_line(error)}): "
             "give a parquet file, or a csv file in UTF-8 with a header row"

@@ -18,6 +18,7 @@ from tastemix.data.halves import Half
 from tastemix.engine import _native
 from tastemix.engine._native import CHUNK_ROWS
 from tastemix.engine.sides import Floats, Matrix
+from tastemix.errors import EngineError
 
 Vector = NDArray[np.float32]
 Shown = _native.Rows | Vector
@@ -32,7 +33,12 @@ class Rated:
     """Rows `first` on of one side, with their ratings, checked once for all fits."""
 
     def __init__(self, half: Half, columns: int, first: int = 0) -> None:
-        self.half = _native.Half(half.pointers, half.indices, half.values, columns)
+        try:
+            self.half = _native.Half(half.pointers, half.indices, half.values, columns)
+        except (ValueError, IndexError):
+            raise EngineError(
+                "these ratings are damaged: if they come from a folder, tm.open tells where"
+            ) from None
         self.counts = half.counts
         self.columns, self.first, self.last = columns, first, first + len(self.counts)
 

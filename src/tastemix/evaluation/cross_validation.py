@@ -7,13 +7,13 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from operator import index
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tastemix import checks
 from tastemix.data import splits
 from tastemix.data.ratings import Ratings
 from tastemix.errors import ParameterError
@@ -123,9 +123,10 @@ def cross_validate(
     """
     named = _named(list(methods))
     judge = Judge(relevant, predicted, at, raw, catalogue)
-    own = list(folds) if isinstance(folds, Iterable) else None
-    parts = splits.folds(ratings, index(folds), seed) if own is None else iter(own)  # type: ignore[arg-type]
-    total = len(named) * (len(own) if own is not None else index(folds))  # type: ignore[arg-type]
+    own = _splits(folds) if isinstance(folds, Iterable) else None
+    count = checks.whole("folds", folds, least=2) if own is None else len(own)
+    parts = splits.folds(ratings, count, seed) if own is None else iter(own)
+    total = len(named) * count
     shares = []
     rows: list[dict[str, Any]] = []
     failures: dict[str, str] = {}
@@ -174,6 +175,21 @@ _SCHEMA = pa.schema(
         ("seconds", pa.float64()),
     ]
 )
+
+
+def _splits(given: Iterable[Any]) -> list[tuple[Ratings, Ratings]]:
+    """Splits of the user's own."""
+    own = list(given)
+    if not own:
+        raise ParameterError("there are no folds: give a number of them, or pairs of ratings")
+    for number, pair in enumerate(own):
+        parts = pair if isinstance(pair, tuple | list) else ()
+        if len(parts) != 2 or not all(isinstance(part, Ratings) for part in parts):
+            raise ParameterError(
+                f"folds[{number}] is {checks.shown(pair)}: give a number of folds, or pairs of "
+                "ratings to train on and to test"
+            )
+    return own
 
 
 def _named(methods: list[Method]) -> dict[str, Method]:

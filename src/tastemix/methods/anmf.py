@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine.objective import Objective
 from tastemix.methods.averaged import Averaged, below, rank_for, unit_of
@@ -47,7 +48,10 @@ class ANMF(Averaged):
     def recipe(self, scale: Scale) -> ANLS:
         """One member, pulled towards the average row."""
         unit = unit_of(scale)
-        penalties = {"l2": self.l2 * unit, "l2_per_rating": self.l2_per_rating * unit}
+        ridges = {"l2": self.l2, "l2_per_rating": self.l2_per_rating}
+        penalties = {
+            name: checks.number(name, ridge, least=0) * unit for name, ridge in ridges.items()
+        }
         phase = Phase(Objective(**penalties, centre="average"), self.steps)
         return ANLS(self.rank, [phase], self.seed, offsets=True, shift=below(scale))
 

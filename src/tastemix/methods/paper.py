@@ -91,7 +91,8 @@ class MIXR(Phased):
 
     def recipe(self, scale: Scale) -> ANLS:
         """A static prior at the middle, then none and λ₁ = l1."""
-        checks.whole("prior_steps", self.prior_steps, least=0, most=self.steps)
+        steps = checks.whole("steps", self.steps, least=0)
+        checks.whole("prior_steps", self.prior_steps, least=0, most=steps)
         phases = [
             Phase(Objective(prior=sum(scale) / 2), self.prior_steps),
             Phase(Objective(l1=self.l1), self.steps - self.prior_steps),
@@ -110,7 +111,8 @@ class MIXD(Phased):
 
     def recipe(self, scale: Scale) -> ANLS:
         """A static prior at the middle, then a dynamic one."""
-        checks.whole("prior_steps", self.prior_steps, least=0, most=self.steps)
+        steps = checks.whole("steps", self.steps, least=0)
+        checks.whole("prior_steps", self.prior_steps, least=0, most=steps)
         phases = [
             Phase(Objective(prior=sum(scale) / 2), self.prior_steps),
             Phase(Objective(prior="dynamic"), self.steps - self.prior_steps),

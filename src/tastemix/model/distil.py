@@ -15,6 +15,7 @@ from tastemix.model.factors import Factors
 from tastemix.training import loop
 from tastemix.training.phase import Phase
 
+MOST_RANK = 2**16
 UNOBSERVED = 1.0
 """Pairs nobody rated, per number that is fitted."""
 PHASE = Phase(Objective(l2=0.1, l2_per_rating=0.0003, centre="average"), 30, tolerance=1e-4)
@@ -28,7 +29,7 @@ def compressed(
 
     They start from the tastes of as many members as the rank has room for.
     """
-    checks.whole("rank", rank)
+    checks.whole("rank", rank, most=MOST_RANK)
     targets = _predicted(factors, ratings, rank)
     start, held = _start(factors, rank)
     with placed_by(engine, targets) as placed:

@@ -32,6 +32,8 @@ from tastemix.model.usual import counted_from_usual
 from tastemix.training.loop import Step
 from tastemix.training.phase import Phase
 
+MOST_LISTED = 100_000
+"""Items of a user that are judged."""
 NOTHING_TO_LEARN = "there are no ratings to learn from: give at least one"
 Fallback = Literal["mean"] | None
 Unknown = Literal["mean", "average"]
@@ -252,8 +254,7 @@ class Model:
         order: a rating is predicted as if the user had chosen to rate the item, and the score also
         counts how likely they are to choose it. Items with equal scores are ordered by id.
         """
-        if n < 1:
-            raise ParameterError(f"n is {n}: it must be 1 or more")
+        n = checks.whole("n", n)
         many = not single(user)
         asked = self._known_users(user) if many else _array(self.users.ids.number(user))
         allowed, most = topn.allowed_items(self.items.ids, allow, deny), min(n, len(self.items.ids))
@@ -302,7 +303,7 @@ class Model:
 
         if not isinstance(test, Ratings):
             reading.setdefault("scale", self.scale)
-        ratings = as_ratings(test, **reading)
+        ratings, at = as_ratings(test, **reading), checks.whole("at", at, most=MOST_LISTED)
         return of_model(self, ratings, relevant=relevant, predicted=predicted, at=at)
 
     def explain(

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tastemix import checks
 from tastemix.data.ids import Indices
 from tastemix.data.items import Items
 from tastemix.data.ratings import Ratings
 from tastemix.data.reading_items import as_attributes
 from tastemix.engine.sides import Matrix
-from tastemix.errors import ParameterError
 from tastemix.model.factors import AT_ONCE, Factors, Floats, Population
 
 SHRINKAGE = 10.0
@@ -254,5 +254,4 @@ def trust(counts: NDArray[np.int64]) -> Floats:
 
 def check(n: int) -> None:
     """Raise an error if no entries are asked for."""
-    if n < 1:
-        raise ParameterError(f"n is {n}: it must be 1 or more")
+    checks.whole("n", n)

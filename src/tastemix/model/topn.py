@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tastemix import checks
 from tastemix.data.ids import Ids, Indices
 from tastemix.data.ratings import Half
 from tastemix.engine import scoring
@@ -81,5 +82,10 @@ def _known(items: Ids, listed: Any) -> Indices:
         raise ParameterError(
             f"expected a list of items, not {listed!r}: put a single item in a list"
         )
-    numbers = items.find(list(listed))
+    try:
+        numbers = items.find(list(listed))
+    except TypeError:
+        raise ParameterError(
+            f"expected a list of items, not {checks.shown(listed)}: give their ids in a list"
+        ) from None
     return np.unique(numbers[numbers >= 0])

@@ -115,3 +115,24 @@ def test_a_manifest_that_claims_the_impossible_is_refused(
     (folder / INDEX).write_text(json.dumps({**about, entry: value}))
     with pytest.raises(tm.errors.DataError):
         tm.open(folder)
+
+
+def test_an_array_whose_header_is_no_header_is_refused(folder: Path) -> None:
+    """Of these bytes Python's tokenizer, to which NumPy hands them, says that a text has no end."""
+    data = (folder / "users-indices.npy").read_bytes()
+    (folder / "users-indices.npy").write_bytes(data.replace(b"}", b"\0", 1))
+    sealed(folder, "users-indices.npy")
+    with pytest.raises(tm.errors.DataError, match=r"users-indices\.npy cannot be mapped"):
+        tm.open(folder)
+
+
+def test_a_folder_that_was_trusted_in_vain_is_refused_by_a_fit(folder: Path) -> None:
+    for name, value in (("users-indices.npy", 10**6), ("items-pointers.npy", -1)):
+        array = np.load(folder / name)
+        before, array[5] = array[5], value
+        np.save(folder / name, array)
+        ratings = tm.open(folder, verify=False)
+        with pytest.raises(tm.errors.EngineError, match="these ratings are damaged"):
+            tm.NMF(1, steps=1).fit(ratings)
+        array[5] = before
+        np.save(folder / name, array)

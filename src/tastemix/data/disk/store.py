@@ -33,7 +33,12 @@ class Store:
     @staticmethod
     def at(path: str | os.PathLike[str]) -> Store:
         """The folder at this path, if it is one of ratings and all its files are there."""
-        folder = Path(path)
+        try:
+            folder = Path(path)
+        except TypeError:
+            raise DataError(
+                f"a {type(path).__name__} is not a path: give a folder that tm.ingest made"
+            ) from None
         store = Store(folder, manifest.read(folder))
         for name in (*IDS.values(), *store.about.arrays):
             said, file = store.about.files.get(name), folder / name
@@ -118,7 +123,7 @@ class Store:
         file, (kind, count) = self.folder / name, self.about.arrays[name]
         try:
             array = np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
-        except (OSError, ValueError, EOFError, SyntaxError) as error:
+        except Exception as error:  # NumPy parses the header as Python, which fails in many ways.
             raise DataError(
                 f"{file} cannot be mapped ({first_line(error)}): ingest again"
             ) from None
