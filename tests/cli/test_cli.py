@@ -226,6 +226,26 @@ def test_explain_and_tastes_show_what_recommend_orders_by(tmp_path: Path, rating
     assert "of is 'rank': choose 'rating' or 'score'" in wrong.stderr
 
 
+def test_messy_files_are_read_by_commands_too(tmp_path: Path) -> None:
+    pairs = [(u, i) for u in range(20) for i in range(20)]
+    rows = [f"{u};{i};{(u + 3 * i) % 10 + 1 if (u + i) % 3 else 0}" for u, i in pairs]
+    (tmp_path / "r.csv").write_text("\n".join(rows))
+    places = ("--user", "0", "--item", "1", "--rating", "2")
+    train = ("train", (tmp_path / "r.csv").as_uri(), "-o", tmp_path / "m", "--method", "baseline")
+    warned = tastemix(*train, *places)
+    assert warned.returncode == 0
+    assert "of 400 ratings are 0" in warned.stderr
+    assert "pass --missing 0" in warned.stderr
+    done = tastemix(*train, *places, "--missing", "0")
+    assert done.stderr == ""
+    assert tm.load(tmp_path / "m").scale == (1, 10)
+    missing = tastemix(*train).stderr
+    assert (
+        "has no header: say where the columns are, such as --user 0, --item 1, --rating 2"
+        in missing
+    )
+
+
 def test_titles_and_attributes_of_a_file_are_shown(model: Path, tmp_path: Path) -> None:
     lines = [f"i{i},{'odd' if i % 2 else 'even'}|all,Title {min(i, 6)}" for i in range(8)]
     (tmp_path / "items.csv").write_text("\n".join(["item,kind,title", *lines]))

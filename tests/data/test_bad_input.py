@@ -75,7 +75,7 @@ BAD: dict[str, tuple[Callable[[Path], object], type[TastemixError], str]] = {
         DataError,
         "no.csv does not exist: give",
     ),
-    "folder": (tm.read, DataError, "is a folder: give the path of a csv or parquet file"),
+    "folder": (tm.read, DataError, "is a folder without parquet parts: give the path of a csv"),
     "a table for a path": (
         lambda _: tm.read(FRAME),
         DataError,
@@ -93,16 +93,14 @@ BAD: dict[str, tuple[Callable[[Path], object], type[TastemixError], str]] = {
     "long row": (csv(HEADER + "a,x,1,9\n"), DataError, "row 0 of .* has 4 fields, not 3"),
     "late short row": (csv(LATE + "x,y\n"), DataError, "row 300000 of .* has 2 fields, not 3"),
     "open quote": (csv(HEADER + '"a,x,1\nb,y,2\n'), DataError, "row 0 of .* has 1 fields, not 3"),
-    "semicolons": (csv("user;item;rating\na;x;1\n"), ColumnError, "columns are 'user;item;rating'"),
-    "latin-1": (
-        csv((HEADER + "a,x,1\nAmélie,x,2\n").encode("latin-1")),
+    "late latin-1": (
+        csv(HEADER.encode() + "é,é,1\n".encode() + LATE[len(HEADER) :].encode() + b"1,\xe9,2\n"),
         IdError,
-        r"the user in row 1 is b'Am\\xe9lie': it must be UTF-8",
+        "the item in row 300001 is b'.*must be UTF-8, or give another encoding=",
     ),
-    "late latin-1": (csv(LATE.encode() + b"1,\xe9,2\n"), IdError, "the item in row 300000 is b'"),
-    "latin-1 header": (csv("usér,item,rating\n1,2,3\n".encode("latin-1")), DataError, "in UTF-8"),
-    "utf-16": (csv((HEADER + "a,x,1\n").encode("utf-16")), DataError, "neither csv nor parquet"),
-    "zip": (csv(b"PK\x03\x04\x14\0\0\0"), DataError, "is neither csv nor parquet: convert it"),
+    "latin-1 header": (csv("usér,item,rating\n1,2,3\n".encode("latin-1")), ColumnError, "'usér'"),
+    "utf-16": (csv((HEADER + "a,x,1\n").encode("utf-16-le")), DataError, "neither csv nor parquet"),
+    "zip": (csv(b"PK\x03\x04\x14\0\0\0"), DataError, "is neither csv nor parquet: unpack it"),
     "cut gzip": (csv(gzip.compress(LATE.encode())[:-99]), DataError, "Truncated compressed stream"),
     "cut parquet": (
         parquet(lambda whole: whole[:-20]),
@@ -185,7 +183,7 @@ BAD: dict[str, tuple[Callable[[Path], object], type[TastemixError], str]] = {
     "empty in csv": (csv(HEADER + "a,x,1\nb,x,\n"), RatingError, "rating in row 1 is missing"),
     "nan in csv": (csv(HEADER + "a,x,inf\n"), RatingError, "the rating in row 0 is inf"),
     "text in csv": (
-        csv(HEADER + 'a,x,1\nb,y, 2\nc,z,"3,5"\n'),
+        csv(HEADER + 'a,x,1.5\nb,y, 2\nc,z,"3,5"\n'),
         RatingError,
         "the rating in row 2 is '3,5': it must be a number",
     ),

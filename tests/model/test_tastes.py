@@ -210,7 +210,7 @@ def test_attributes_that_say_nothing_are_refused(dishes: tm.Model, tmp_path: Pat
         dishes.tastes(attributes={"Heat": ["Action"]})
     with pytest.raises(DataError, match="cannot be read as a table"):
         dishes.tastes(attributes=7)
-    with pytest.raises(DataError, match=r"nowhere.csv cannot be read"):
+    with pytest.raises(DataError, match=r"nowhere.csv does not exist"):
         dishes.tastes(attributes=tmp_path / "nowhere.csv")
     with pytest.raises(DataError, match="none of the items"):
         tm.RNMF(2, steps=2).fit(RATINGS).tastes(attributes={"Heat": "Action"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -10,6 +11,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from tastemix import methods
+from tastemix.cli.console import warn
 from tastemix.data.items import Items
 from tastemix.data.ratings import Duplicates, Ratings, read
 from tastemix.data.reading_items import read_items
@@ -28,10 +30,18 @@ METHODS = {
 DEFAULT_RANK = 10
 
 Saved = Annotated[Path, typer.Argument(help="Folder of a model saved by train.")]
-File = Annotated[Path, typer.Argument(help="CSV or Parquet file with one rating per row.")]
-User = Annotated[str, typer.Option("--user", help="Name of the user id column.")]
-Item = Annotated[str, typer.Option("--item", help="Name of the item id column.")]
-Rating = Annotated[str, typer.Option("--rating", help="Name of the rating column.")]
+File = Annotated[
+    str,
+    typer.Argument(
+        help="CSV or Parquet file with one rating per row, a folder of Parquet files, or the "
+        "address of one, such as s3://bucket/ratings.csv."
+    ),
+]
+User = Annotated[
+    str, typer.Option("--user", help="Column of the user ids: its name, or its number from 0.")
+]
+Item = Annotated[str, typer.Option("--item", help="Column of the item ids, likewise.")]
+Rating = Annotated[str, typer.Option("--rating", help="Column of the ratings, likewise.")]
 ScaleOption = Annotated[
     tuple[float, float] | None,
     typer.Option(
@@ -61,6 +71,10 @@ ItemsId = Annotated[
 ItemsTitle = Annotated[
     str | None, typer.Option("--items-title", help="Column of the titles in the file of --items.")
 ]
+MissingOption = Annotated[
+    float | None,
+    typer.Option("--missing", help="A rating that means that there is none, such as 0."),
+]
 EngineOption = Annotated[
     str | None,
     typer.Option(
@@ -68,7 +82,7 @@ EngineOption = Annotated[
         help=f"Where to fit: {' or '.join(ENGINES)} (default: TASTEMIX_ENGINE, or cpu).",
     ),
 ]
-_KEYWORD = re.compile(r"\b(user|item|rating|scale|duplicates)=(?:'(\w+)')?")
+_KEYWORD = re.compile(r"\b(user|item|rating|scale|duplicates|missing)=(?:'(\w+)'|([0-9]+))?")
 
 
 _ITEMS_KEYWORD = re.compile(r"\b(id|title)=")
@@ -108,14 +122,26 @@ def label(method: Any) -> str:
 
 
 def table(
-    path: Path, user: str, item: str, rating: str, scale: Any, duplicates: str, **options: Any
+    path: Path | str,
+    user: str,
+    item: str,
+    rating: str,
+    scale: Any,
+    duplicates: str,
+    **options: Any,
 ) -> Ratings:
     """The ratings of a file; what is wrong with it is told by `read`, in terms of options."""
     keep = cast(Duplicates, duplicates)
+    who, what, stars = map(_column, (user, item, rating))
     try:
-        return read(path, user, item, rating, scale=scale, duplicates=keep, **options)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = read(path, who, what, stars, scale=scale, duplicates=keep, **options)
     except DataError as error:
         raise type(error)(_KEYWORD.sub(_as_option, str(error))) from error
+    for warning in told:
+        warn(_KEYWORD.sub(_as_option, str(warning.message)))
+    return found
 
 
 def items(path: Path | None, id: str | None = None, title: str | None = None) -> Items | None:
@@ -130,8 +156,14 @@ def items(path: Path | None, id: str | None = None, title: str | None = None) ->
         raise type(error)(_ITEMS_KEYWORD.sub(r"--items-\1", str(error))) from error
 
 
+def _column(typed: str) -> str | int:
+    """A column by its name, or by its number from 0."""
+    return int(typed) if typed.isdecimal() else typed
+
+
 def _as_option(keyword: re.Match[str]) -> str:
-    return f"--{keyword[1]} {keyword[2]}" if keyword[2] else f"--{keyword[1]}"
+    value = keyword[2] or keyword[3]
+    return f"--{keyword[1]} {value}" if value else f"--{keyword[1]}"
 
 
 def method_names(typed: str) -> list[str]:

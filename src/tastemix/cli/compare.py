@@ -47,6 +47,7 @@ def compare(
     rating: choices.Rating = "rating",
     scale: choices.ScaleOption = None,
     duplicates: choices.DuplicatesOption = "refuse",
+    missing: choices.MissingOption = None,
     engine: choices.EngineOption = None,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -58,7 +59,7 @@ def compare(
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     untuned = [choices.method(name, default_rank=rank) for name in names]
     engine_of(engine)  # a wrong name is told before the file is read
-    table = choices.table(ratings, user, item, rating, scale, duplicates)
+    table = choices.table(ratings, user, item, rating, scale, duplicates, missing=missing)
     plain = as_json or as_csv
     if not plain:
         say(str(table))
@@ -72,7 +73,7 @@ def compare(
         out.print(shown(results, folds))
         say(LEGEND)
     if output is not None:
-        page = report(output, f"Methods on {ratings.name}", results, table, folds)
+        page = report(output, f"Methods on {Path(ratings).name}", results, table, folds)
         (err.print if plain else say)(f"report written to {escape(str(page))}")
 
 

@@ -76,6 +76,7 @@ def train(
     rating: choices.Rating = "rating",
     scale: choices.ScaleOption = None,
     duplicates: choices.DuplicatesOption = "refuse",
+    missing: choices.MissingOption = None,
     items: choices.ItemsFile = None,
     items_id: choices.ItemsId = None,
     items_title: choices.ItemsTitle = None,
@@ -106,7 +107,7 @@ def train(
         raise ParameterError("--compress merges the fits of a mean: give --members 3, say")
     engine_of(engine)  # a wrong name is told before the file is read
     labels = choices.items(items, items_id, items_title)
-    table = choices.table(ratings, user, item, rating, scale, duplicates)
+    table = choices.table(ratings, user, item, rating, scale, duplicates, missing=missing)
     say(str(table))
     if search:
         chosen = _searched(table, budget, seed or 0, engine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -11,18 +12,24 @@ from tastemix.errors import ColumnError, DataError, IdError, ParameterError, Rat
 ERRORS = {"user": IdError, "item": IdError, "rating": RatingError, "timestamp": DataError}
 """What is raised for a wrong entry of each column."""
 _LISTED = 20
+T = TypeVar("T")
 
 
-def named(columns: Sequence[str | None]) -> list[str]:
+def named(columns: Sequence[T | None]) -> list[T]:
     """The columns that have a name."""
     return [name for name in columns if name is not None]
 
 
 def positions(
-    wanted: Sequence[str], present: Sequence[str], options: str = "user=, item= and rating="
+    wanted: Sequence[str | int], present: Sequence[str], options: str = "user=, item= and rating="
 ) -> list[int]:
     """Where the wanted columns are among those that are there."""
+    for at in wanted:
+        if isinstance(at, int) and not 0 <= at < len(present):
+            raise ColumnError(f"there is no column {at}: the table has {len(present)}, from 0")
     for name in wanted:
+        if isinstance(name, int):
+            continue
         if list(wanted).count(name) > 1:
             raise ParameterError(f"column {name!r} is named twice: name a different one for each")
         if list(present).count(name) > 1:
@@ -36,7 +43,7 @@ def positions(
                 f"{', '.join(map(repr, present[:_LISTED]))}{more}. Name yours with "
                 f"{options} (looked for: {', '.join(map(repr, wanted[:3]))})"
             )
-    return [list(present).index(name) for name in wanted]
+    return [n if isinstance(n, int) else list(present).index(n) for n in wanted]
 
 
 def validated(column: pa.ChunkedArray, what: str) -> pa.ChunkedArray:

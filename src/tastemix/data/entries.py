@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,6 +17,9 @@ Duplicates = Literal["refuse", "last", "mean", "sum", "count"]
 ADDED_UP = ("sum", "count")
 """These make new values, whose range is not that of the old ones."""
 Scale = tuple[float, float]
+FEWEST, LEVELS, MANY = 100, 4, 2
+"""Ratings, and levels of a scale, without which nothing is said about zeros; and how frequent they
+are, compared with any other rating, to be taken for none."""
 LEAST_SCALE = 1e-15
 """Of a scale's further end from zero: products of a few such numbers are still 32-bit ones."""
 
@@ -51,6 +55,27 @@ def limits(values: Values, scale: Scale | None) -> Scale:
             f"{low:g} to {high:g}: correct it or give a wider scale"
         )
     return _seen(low, high)
+
+
+def warn_of_hole(values: Values) -> None:
+    """Warn where zeros seem to mean that there is no rating.
+
+    They do if the next value is further from them than the others from one another, or if they are
+    MANY times as frequent as it.
+    """
+    if len(values) < FEWEST or values.min() != 0:
+        return
+    seen, counts = np.unique(values, return_counts=True)
+    if not LEVELS < len(seen) < FEWEST:
+        return
+    apart = seen[1] > 1.5 * np.diff(seen[1:]).max()
+    if apart or counts[0] > MANY * counts[1:].max():
+        warnings.warn(
+            f"{counts[0]:,} of {len(values):,} ratings are 0, and the others {seen[1]:g} to "
+            f"{seen[-1]:g}: if a 0 means that there is no rating, pass missing=0; if it is one, "
+            f"scale=(0, {seen[-1]:g})",
+            stacklevel=4,
+        )
 
 
 def _seen(low: float, high: float) -> Scale:

@@ -179,6 +179,13 @@ def encode(column: Any, what: str) -> tuple[Ids, Indices]:
     return Ids(values, what), rank[merged.indices.to_numpy()][position]
 
 
+def kept(values: Any, what: str, there: NDArray[np.bool_]) -> pa.ChunkedArray:
+    """The ids of these rows alone."""
+    column = _as_column(values, what)
+    plain = _UNVIEWED.get(column.type)
+    return (column if plain is None else column.cast(plain)).filter(pa.array(there))
+
+
 def as_arrow(values: Any) -> pa.ChunkedArray:
     """A column of anything Arrow knows how to read; raises one of CONVERSION_ERRORS otherwise."""
     if isinstance(values, pa.ChunkedArray):

@@ -6,16 +6,18 @@ import hashlib
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tastemix import checks
 from tastemix.data import entries
+from tastemix.data.dialect import Column, Told
 from tastemix.data.entries import Duplicates, Scale
 from tastemix.data.halves import Half, Pointers, Side, compressed, transposed
-from tastemix.data.ids import Ids, Indices, encode
+from tastemix.data.ids import Ids, Indices, encode, kept
 from tastemix.data.reading import Times, Values, as_times, as_values, columns_of, load
 from tastemix.errors import DataError, IdError, ParameterError
 
@@ -134,12 +136,14 @@ class Ratings:
     @staticmethod
     def from_table(
         table: Any,
-        user: str = "user",
-        item: str = "item",
-        rating: str | None = "rating",
-        timestamp: str | None = None,
+        user: Column = "user",
+        item: Column = "item",
+        rating: Column | None = "rating",
+        timestamp: Column | None = None,
         scale: Scale | None = None,
         duplicates: Duplicates | None = None,
+        *,
+        missing: float | None = None,
     ) -> Ratings:
         """Ratings from a table of pandas, polars (lazy or not), duckdb, pyarrow, or any that speaks
         the Arrow stream protocol.
@@ -148,9 +152,12 @@ class Ratings:
         keeps the latest by timestamp, or else the one further down, "mean" averages, "sum" adds up
         and "count" counts. With rating=None every row is a play or a click, and these are counted,
         on a scale from 0.
+
+        user, item, rating, timestamp: columns by name, or by position from 0.
+        missing: a rating that means that there is none, such as 0; such rows are left out.
         """
         names = [user, item, rating, *([] if timestamp is None else [timestamp])]
-        return _from_columns(columns_of(table, names), scale, duplicates)
+        return _from_columns(columns_of(table, names), scale, duplicates, missing)
 
     @staticmethod
     def from_arrays(
@@ -161,10 +168,11 @@ class Ratings:
         timestamp: Any = None,
         scale: Scale | None = None,
         duplicates: Duplicates | None = None,
+        missing: float | None = None,
     ) -> Ratings:
         """Ratings from three equally long sequences; otherwise as from_table."""
         columns = [user, item, rating, *([] if timestamp is None else [timestamp])]
-        return _from_columns(columns, scale, duplicates)
+        return _from_columns(columns, scale, duplicates, missing)
 
     @staticmethod
     def from_sparse(
@@ -251,22 +259,42 @@ class Ratings:
 
 def read(
     path: str | os.PathLike[str],
-    user: str = "user",
-    item: str = "item",
-    rating: str | None = "rating",
-    timestamp: str | None = None,
+    user: Column = "user",
+    item: Column = "item",
+    rating: Column | None = "rating",
+    timestamp: Column | None = None,
     scale: Scale | None = None,
     duplicates: Duplicates | None = None,
     max_memory: int | None = None,
+    *,
+    missing: float | None = None,
+    ids: Literal["text"] | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    quote: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
 ) -> Ratings:
-    """Ratings from a csv or parquet file with these columns; otherwise as Ratings.from_table.
+    """Ratings from a file with these columns; otherwise as Ratings.from_table.
 
+    path: a csv file, also compressed, a parquet file, or a folder of these; or the address of one
+        that the file systems of pyarrow or fsspec know, such as s3://bucket/ratings.parquet.
+    user, item, rating, timestamp: columns by name, or by position from 0.
+    ids: "text" keeps ids as they are written. Otherwise a column of a csv file has numbers as ids
+        if every one is written as its number prints, without quotes: 007 is text, and not 7.
+    delimiter, encoding, quote, decimal, header: how a csv file is written: what is between fields,
+        the name of the encoding, the quotes ('' for none), what is before fractions ("." or ","),
+        and whether the first row names the columns. By default each is found out.
     max_memory: bytes that reading may take (default: half of the machine's memory, but no more
     than a hundred times the file's size, or 64 MiB for a small file). A file that would take more
     is refused.
     """
-    names = [user, item, rating, *([] if timestamp is None else [timestamp])]
-    return _from_columns(load(path, names, max_memory), scale, duplicates)
+    if ids not in (None, "text"):
+        raise ParameterError(f"ids is {ids!r}: choose 'text', or None to find out what they are")
+    told = Told(delimiter, encoding, quote, decimal, header)
+    columns = [user, item, rating, *([] if timestamp is None else [timestamp])]
+    found = load(path, columns, max_memory, told, as_text=ids == "text")
+    return _from_columns(found, scale, duplicates, missing)
 
 
 def as_ratings(data: Any, **options: Any) -> Ratings:
@@ -292,18 +320,28 @@ def as_ratings(data: Any, **options: Any) -> Ratings:
 
 
 def _from_columns(
-    columns: list[Any], scale: Scale | None, duplicates: Duplicates | None
+    columns: list[Any],
+    scale: Scale | None,
+    duplicates: Duplicates | None,
+    missing: float | None = None,
 ) -> Ratings:
     """Ratings from columns of user, item, rating and perhaps timestamp; empties the list.
 
     Without ratings (None) every row counts as one.
     """
     # Each column is let go once it is converted: together they are larger than the ratings.
-    times = as_times(columns.pop()) if len(columns) == 4 else (None, False)
+    times: tuple[Times | None, bool] = (None, False)
+    if len(columns) == 4:
+        times = as_times(columns.pop())
     rating = columns.pop()
     values = np.ones(len(columns[0]), np.float32) if rating is None else as_values(rating)
     if duplicates is None:
         duplicates = "count" if rating is None else "refuse"
+    if missing is None:
+        if scale is None and rating is not None:
+            entries.warn_of_hole(values)
+    else:
+        values, times = _without(missing, values, columns, times)
     del rating
     if len(values) == 0:
         raise DataError("there are no ratings: the table has no rows")
@@ -311,6 +349,22 @@ def _from_columns(
     users, user = encode(columns.pop(), "user")
     pa.default_memory_pool().release_unused()
     return _canonical(users, items, user, item, values, scale, duplicates, *times)
+
+
+def _without(
+    missing: float,
+    values: Values,
+    columns: list[Any],
+    times: tuple[Times | None, bool],
+) -> tuple[Values, tuple[Times | None, bool]]:
+    """The ratings that are not missing; the columns of ids lose the same rows."""
+    there = values != np.float32(checks.number("missing", missing))
+    if there.all():
+        return values, times
+    if len(columns[0]) == len(columns[1]) == len(there):  # Else it is said further on.
+        columns[:] = [kept(c, w, there) for c, w in zip(columns, ("user", "item"), strict=True)]
+    when = times[0] if times[0] is None or len(times[0]) != len(there) else times[0][there]
+    return values[there], (when, times[1])
 
 
 def _names(names: Any, what: str, count: int) -> tuple[Ids, Indices]:

@@ -12,58 +12,103 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tastemix.data import reading_csv, reading_parquet
-from tastemix.data.columns import ERRORS, first_line, named, positions, validated
+from tastemix.data import memory, places, reading_csv, reading_parquet
+from tastemix.data.columns import ERRORS, first_line, is_text, named, positions, validated
+from tastemix.data.dialect import Column, Told
 from tastemix.data.ids import CONVERSION_ERRORS, as_arrow
-from tastemix.errors import ColumnError, DataError
+from tastemix.data.reading_csv import NOTHING_TOLD
+from tastemix.errors import ColumnError, DataError, TastemixError
 
 Values = NDArray[np.float32]
 Times = NDArray[np.int64]
 
 
 def load(
-    path: str | os.PathLike[str], columns: Sequence[str | None], max_memory: int | None
+    path: str | os.PathLike[str],
+    columns: Sequence[Column | None],
+    max_memory: int | None,
+    told: Told = NOTHING_TOLD,
+    *,
+    as_text: bool = False,
 ) -> list[pa.ChunkedArray | None]:
-    """The named columns of a csv or parquet file: user, item, and perhaps rating and timestamp.
+    """The columns of a csv or parquet file, or of a folder of parquet files: user, item, and
+    perhaps rating and timestamp. One that is None has none.
 
-    A name that is None has none.
+    told: how a csv file is written; the rest is found out.
+    as_text: whether ids are text, even if they look like numbers.
     """
-    try:
-        file = Path(path)
-    except TypeError:
-        raise DataError(
-            f"a {type(path).__name__} is not a path: pass tables to Ratings.from_table"
-        ) from None
-    try:
-        if not file.is_file():
-            state = "is a folder" if file.is_dir() else "does not exist"
-            raise DataError(f"{file} {state}: give the path of a csv or parquet file")
-        with file.open("rb") as stream:
-            head = stream.read(4096)
-        if head[:4] in (b"PAR1", b"PARE"):
-            table = reading_parquet.load(file, named(columns), max_memory)
-            return [None if name is None else table[name] for name in columns]
-        return reading_csv.load(file, head, columns, max_memory)
-    except (pa.ArrowException, MemoryError, UnicodeError, OSError) as error:
-        raise DataError(
-            f"{file} cannot be read ({first_line(error)}): "
-            "give a parquet file, or a csv file in UTF-8 with a header row"
-        ) from None
+    with places.files(path) as files:
+        try:
+            if not reading_parquet.is_parquet(files[0]):
+                return reading_csv.load(files[0], columns, max_memory, told, as_text=as_text)
+            found = _parquet(files, columns, max_memory)
+        except TastemixError:
+            raise
+        except (pa.ArrowException, MemoryError, ValueError, OSError) as error:
+            raise DataError(
+                f"{files[0]} cannot be read ({first_line(error)}): give a parquet file, or a csv "
+                "file and how it is written with delimiter= and encoding="
+            ) from None
+    return [_texts(column) for column in found[:2]] + found[2:] if as_text else found
 
 
-def columns_of(table: Any, columns: Sequence[str | None]) -> list[Any]:
+def _parquet(
+    files: Sequence[Path], columns: Sequence[Column | None], max_memory: int | None
+) -> list[pa.ChunkedArray | None]:
+    """The columns of parquet files one below the other, which share the memory they may take."""
+    left = memory.most(max_memory, sum(file.stat().st_size for file in files))
+    parts: list[list[pa.ChunkedArray | None]] = []
+    for file in files:
+        names = [c if c is None else _name(file, c) for c in columns]
+        table = reading_parquet.load(file, named(names), left)
+        left = max(left - table.get_total_buffer_size(), 1)
+        parts.append([None if name is None else table[name] for name in names])
+    return [_joined([part[at] for part in parts], files) for at in range(len(columns))]
+
+
+def _name(file: Path, column: Column) -> str:
+    if isinstance(column, str):
+        return column
+    names = reading_parquet.names(file)
+    if not 0 <= column < len(names):
+        raise ColumnError(f"there is no column {column}: the file has {len(names):,}, from 0")
+    return names[column]
+
+
+def _joined(parts: Sequence[Any], files: Sequence[Path]) -> pa.ChunkedArray | None:
+    """The chunks of a column of several files, which must agree on its type."""
+    if parts[0] is None:
+        return None
+    for file, part in zip(files, parts, strict=True):
+        if part.type != parts[0].type:
+            raise ColumnError(
+                f"a column is of type {part.type} in {file} and of type {parts[0].type} in "
+                f"{files[0]}: write it with one type"
+            )
+    return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+
+
+def _texts(ids: pa.ChunkedArray | None) -> pa.ChunkedArray | None:
+    """Ids as text; those that are text already are as they were."""
+    if ids is None or pa.types.is_dictionary(ids.type) or is_text(ids.type):
+        return ids
+    return ids.cast(pa.string())
+
+
+def columns_of(table: Any, columns: Sequence[Column | None]) -> list[Any]:
     """The named columns of a table: pandas, or any that speaks the Arrow stream protocol."""
     if None in columns:
         found = iter(columns_of(table, named(columns)))
         return [None if name is None else next(found) for name in columns]
-    columns = named(columns)
+    wanted: list[Column] = [column for column in columns if column is not None]
     if hasattr(table, "collect") and hasattr(table, "collect_schema"):  # polars, lazy
-        positions(columns, table.collect_schema().names())
-        table = table.select(columns).collect()
+        present = table.collect_schema().names()
+        wanted = [present[at] for at in positions(wanted, present)]
+        table = table.select(wanted).collect()
     if hasattr(table, "iloc"):
         # pandas' own conversion takes every column, and fails if any of them mixes types.
         names = [str(name) for name in table.columns]
-        return [table.iloc[:, at] for at in positions(columns, names)]
+        return [table.iloc[:, at] for at in positions(wanted, names)]
     if not hasattr(table, "__arrow_c_stream__"):
         raise DataError(
             f"a {type(table).__name__} is not a table with the Arrow stream protocol: pass a "
@@ -77,7 +122,7 @@ def columns_of(table: Any, columns: Sequence[str | None]) -> list[Any]:
             f"the table cannot be read as Arrow ({first_line(error)}): "
             "convert each column to one plain type"
         ) from None
-    return [data.column(at) for at in positions(columns, data.column_names)]
+    return [data.column(at) for at in positions(wanted, data.column_names)]
 
 
 def as_values(rating: Any) -> Values:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,75 +14,274 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tastemix.data import memory
-from tastemix.data.columns import ERRORS, is_text, named, positions
-from tastemix.errors import DataError
+from tastemix.data.columns import ERRORS, is_text, positions
+from tastemix.data.dialect import (
+    ONE_BYTE,
+    SAMPLE,
+    SEPARATOR,
+    Column,
+    Dialect,
+    Told,
+    found,
+    place,
+)
+from tastemix.errors import ColumnError, DataError
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _BLOCK = 4 * 2**20
+_LOOKED_AT = 2**20
 _EXACT_IN_FLOAT = 2**53
 _NUMERIC = (pa.int64(), pa.float64(), pa.null())
 _DECIMAL = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 
 
+NOTHING_TOLD = Told()
 _LEAST_ROW = 6  # bytes: three of one digit, two commas and the end
 _BYTES_A_ROW = 32 + memory.BYTES_A_ROW  # besides its text
 
 
 def load(
-    file: Path, head: bytes, wanted: Sequence[str | None], max_memory: int | None
+    file: Path,
+    wanted: Sequence[Column | None],
+    max_memory: int | None,
+    told: Told = NOTHING_TOLD,
+    *,
+    as_text: bool = False,
 ) -> list[pa.ChunkedArray | None]:
-    """The named columns: user, item, and perhaps rating and timestamp.
+    """The columns of user, item, and perhaps rating and timestamp.
 
     They are typed by the first block; if that does not hold, they are read again as text.
+    as_text: whether ids are text whatever they look like; else they are if they are in quotes.
     """
-    from pyarrow import csv
+    csv_file = CsvFile.opened(file, wanted, max_memory, told)
+    while True:
+        try:
+            return _columns(csv_file, wanted, as_text)
+        except (DataError, UnicodeError) as error:
+            # A byte that is not of the encoding that was guessed, further down than was looked at.
+            other = csv_file.otherwise() if _is_of_encoding(error) else None
+            if other is None:
+                raise
+            csv_file = other
 
-    stream, columns = opener(file, head, max_memory), named(wanted)
 
-    def read(kinds: dict[str, pa.DataType], broken: Any = None) -> pa.Table:
-        # Only a single thread knows the number of a broken row.
-        return csv.read_csv(
-            stream(),
-            csv.ReadOptions(block_size=_BLOCK, use_threads=broken is None),
-            csv.ParseOptions(newlines_in_values=True, invalid_row_handler=broken),
-            csv.ConvertOptions(include_columns=columns, column_types=kinds),
-        )
+def texts(file: Path, wanted: Sequence[Column], max_memory: int | None, told: Told) -> pa.Table:
+    """All columns of a file, as the text that is written."""
+    csv_file = CsvFile.opened(file, wanted, max_memory, told)
+    while True:
+        names = csv_file.schema().names
+        try:
+            return csv_file.read(list(dict.fromkeys(names)), dict.fromkeys(names, pa.string()))
+        except (pa.ArrowInvalid, UnicodeError) as error:
+            other = csv_file.otherwise() if _is_of_encoding(error) else None
+            if other is None:
+                raise
+            csv_file = other
 
-    guessed = _first_block(stream(), file)
-    places = positions(columns, guessed.names)
-    guess = {name: guessed.field(at).type for name, at in zip(columns, places, strict=True)}
-    rating, time = (*wanted[2:], None, None)[:2]
-    kinds = {columns[0]: pa.string(), columns[1]: pa.string()}
+
+def _columns(
+    csv_file: CsvFile, wanted: Sequence[Column | None], as_text: bool
+) -> list[pa.ChunkedArray | None]:
+    dialect, guessed = csv_file.dialect, csv_file.schema()
+    columns = _names(wanted, guessed.names, csv_file)
+    places = positions([name for name in columns if name is not None], guessed.names)
+    guess = {guessed.field(at).name: guessed.field(at).type for at in places}
+    text = {guessed.field(at).name for at in places if as_text or at in dialect.quoted}
+    rating, time = (*columns[2:], None, None)[:2]
+    kinds = dict.fromkeys(columns[:2], pa.string())
     if rating is not None:
         kinds[rating] = pa.float64()
     if time is not None:
         kinds[time] = _time_kind(guess[time])
     try:
-        table = read(kinds)
+        table = csv_file.read([*guess], kinds)
     except pa.ArrowInvalid:
-        table = _read_as_text(file, columns, read)
+        table = csv_file.read_as_bytes([*guess])
     found: list[pa.ChunkedArray | None] = [
-        _ids(table[name], guess[name], what)
+        _ids(table[name], pa.string() if name in text else guess[name], what)
         for name, what in zip(columns[:2], ("user", "item"), strict=True)
     ]
-    for name, what in zip(wanted[2:], ("rating", "timestamp"), strict=False):
+    for name, what in zip(columns[2:], ("rating", "timestamp"), strict=False):
         found.append(None if name is None else _numbers(table[name], kinds[name], what))
     return found
 
 
-def opener(file: Path, head: bytes, max_memory: int | None) -> Callable[[], Any]:
+def _names(
+    wanted: Sequence[Column | None], names: Sequence[str], csv_file: CsvFile
+) -> list[str | None]:
+    """The names in the file of the columns that are wanted by name or by position."""
+    found: list[str | None] = []
+    for column in wanted:
+        at = -1 if column is None else place(column, names)
+        if isinstance(column, int) and at < 0:
+            raise ColumnError(
+                f"there is no column {column}: the file has {len(names):,}, counted from 0"
+            )
+        found.append(column if at < 0 else names[at])  # type: ignore[arg-type]
+    missing = [name for name in found if name is not None and name not in names]
+    if missing and not any(map(_is_word, names)):
+        raise ColumnError(
+            f"there is no column {missing[0]!r}, and {csv_file.file} has no header: say where the "
+            f"columns are, such as user=0, item=1, rating=2 (its first row is {list(names)[:9]})"
+        )
+    return found
+
+
+def _is_word(name: str) -> bool:
+    return any(map(str.isalpha, name))
+
+
+def _is_of_encoding(error: Exception) -> bool:
+    return isinstance(error, UnicodeError) or "UTF" in str(error)
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    """A csv file and how it is written."""
+
+    file: Path
+    dialect: Dialect
+    stream: Callable[[], Any]
+    """Opens it for Arrow."""
+    broken: bool
+    """Whether a line break may be in quotes: where none is, Arrow reads faster."""
+
+    @staticmethod
+    def opened(
+        file: Path, wanted: Sequence[Column | None], max_memory: int | None, told: Told
+    ) -> CsvFile:
+        """The file, its dialect found out where it is not told."""
+        with file.open("rb") as start:
+            head = start.read(4096)
+        compression = next(
+            (how for mark, how in _COMPRESSED.items() if head.startswith(mark)), None
+        )
+        with pa.input_stream(file, compression=compression) as start:
+            sample = start.read(SAMPLE + 1)
+        if not sample.strip():
+            raise DataError(f"{file} has no rows: there are no ratings")
+        dialect = found(sample[:SAMPLE], len(sample) <= SAMPLE, wanted, told)
+        if b"\0" in sample and not dialect.encoding.lower().startswith(
+            ("utf-16", "utf-32", "utf16")
+        ):
+            unpack = ": unpack it" if head.startswith(b"PK") else ": convert it, or use "
+            way = unpack if head.startswith(b"PK") else f"{unpack}Ratings.from_table"
+            raise DataError(f"{file} is neither csv nor parquet{way}")
+        broken = bool(dialect.quote) and (compression is not None or _breaks(file, dialect.quote))
+        return CsvFile(
+            file, dialect, opener(file, compression, max_memory, dialect.delimiter), broken
+        )
+
+    def otherwise(self) -> CsvFile | None:
+        """The same in the next encoding that is possible, if there is any."""
+        dialect = self.dialect
+        if dialect.encoding == "utf-8" and dialect.ascii:
+            return replace(self, dialect=replace(dialect, encoding=ONE_BYTE[0]))
+        if dialect.encoding == ONE_BYTE[0]:
+            return replace(self, dialect=replace(dialect, encoding=ONE_BYTE[1], ascii=False))
+        return None
+
+    def schema(self) -> pa.Schema:
+        """The names and the types of the columns as far as the first block shows."""
+        from pyarrow import csv
+
+        parse = self._parse(lambda row: "skip")
+        try:
+            with csv.open_csv(self.stream(), self._reading(), parse) as reader:
+                return reader.schema
+        except pa.ArrowInvalid as error:
+            if "Empty CSV file" not in str(error):
+                raise
+            raise DataError(f"{self.file} has no rows: there are no ratings") from None
+
+    def read(
+        self, columns: Sequence[str], kinds: dict[Any, pa.DataType], broken: Any = None
+    ) -> pa.Table:
+        """These columns of these types; `broken` is told of a row of another width."""
+        from pyarrow import csv
+
+        return csv.read_csv(
+            self.stream(),
+            # Only a single thread knows the number of a broken row.
+            self._reading(block_size=_BLOCK, use_threads=broken is None),
+            self._parse(broken),
+            csv.ConvertOptions(
+                include_columns=columns, column_types=kinds, decimal_point=self.dialect.decimal
+            ),
+        )
+
+    def read_as_bytes(self, columns: Sequence[str]) -> pa.Table:
+        """These columns as they are written; says which row is of another width."""
+        broken: list[Any] = []
+
+        def note(row: Any) -> str:
+            broken.append(row)
+            return "error"
+
+        try:
+            return self.read(columns, dict.fromkeys(columns, pa.binary()), note)
+        except pa.ArrowInvalid:
+            if not broken:
+                raise
+            row, first = broken[0], 1 + self.dialect.header
+            raise DataError(
+                f"row {row.number - first} of {self.file} has {row.actual_columns} fields, not "
+                f"{row.expected_columns} ({row.text[:60]!r}): correct it, or say how it is "
+                "written with delimiter= or quote='' (for none)"
+            ) from None
+
+    def _reading(self, **options: Any) -> Any:
+        from pyarrow import csv
+
+        dialect = self.dialect
+        encoding = "utf8" if dialect.encoding == "utf-8" else dialect.encoding
+        return csv.ReadOptions(
+            encoding=encoding,
+            skip_rows=dialect.skip,
+            autogenerate_column_names=not dialect.header,
+            **options,
+        )
+
+    def _parse(self, broken: Any) -> Any:
+        from pyarrow import csv
+
+        dialect = self.dialect
+        return csv.ParseOptions(
+            delimiter=dialect.delimiter if len(dialect.delimiter.encode()) == 1 else SEPARATOR,
+            quote_char=dialect.quote or False,
+            double_quote=not dialect.escape,
+            escape_char=dialect.escape or False,
+            newlines_in_values=self.broken,
+            invalid_row_handler=broken,
+        )
+
+
+def _breaks(file: Path, quote: str) -> bool:
+    """Whether a line break may be in quotes: unless all quotes are in pairs in the first line."""
+    byte = quote.encode()
+    with file.open("rb") as stream:
+        if stream.readline(_LOOKED_AT).count(byte) % 2:
+            return True
+        return any(byte in chunk for chunk in iter(lambda: stream.read(_LOOKED_AT), b""))
+
+
+def opener(
+    file: Path, compression: str | None, max_memory: int | None, delimiter: str = ","
+) -> Callable[[], Any]:
     """What opens a file for Arrow, which refuses it once it takes too much memory."""
-    compression = next((how for start, how in _COMPRESSED.items() if head.startswith(start)), None)
-    if compression is None and b"\0" in head:
-        raise DataError(f"{file} is neither csv nor parquet: convert it, or use Ratings.from_table")
     size = file.stat().st_size
     allowed = memory.most(max_memory, size)
     # Not counted: a file that would not take too much even if its rows were as short as can be.
     counted = compression is not None or size * (1 + _BYTES_A_ROW // _LEAST_ROW) > allowed
+    long = delimiter.encode() if len(delimiter.encode()) > 1 else b""
 
     def opened() -> Any:
-        whole = pa.input_stream(file, compression=compression)
-        return pa.PythonFile(_Counted(whole, file, allowed), "r") if counted else whole
+        stream: Any = pa.input_stream(file, compression=compression)
+        if counted:
+            stream = _Counted(stream, file, allowed)
+        if long:
+            stream = _Shortened(stream, long)
+        return pa.PythonFile(stream, "r") if counted or long else stream
 
     return opened
 
@@ -105,37 +305,27 @@ class _Counted(io.RawIOBase):
         return data
 
 
-def _read_as_text(file: Path, columns: Sequence[str], read: Callable[..., pa.Table]) -> pa.Table:
-    broken: list[Any] = []
+class _Shortened(io.RawIOBase):
+    """A stream whose delimiter of several bytes is one of a single byte, as Arrow needs it."""
 
-    def note(row: Any) -> str:
-        broken.append(row)
-        return "error"
+    def __init__(self, stream: Any, delimiter: bytes) -> None:
+        self._stream, self._delimiter, self._rest = stream, delimiter, b""
 
-    try:
-        return read(dict.fromkeys(columns, pa.binary()), note)
-    except pa.ArrowInvalid:
-        if not broken:
-            raise
-        row = broken[0]
-        raise DataError(
-            f"row {row.number - 2} of {file} has {row.actual_columns} fields, not "
-            f"{row.expected_columns} ({row.text[:60]!r}): correct it"
-        ) from None
+    def readable(self) -> bool:
+        return True
 
-
-def _first_block(stream: Any, file: Path) -> pa.Schema:
-    """The names and the types of the columns as far as the first block shows."""
-    from pyarrow import csv
-
-    parse = csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda row: "skip")
-    try:
-        with csv.open_csv(stream, parse_options=parse) as reader:
-            return reader.schema
-    except pa.ArrowInvalid as error:
-        if "Empty CSV file" not in str(error):
-            raise
-        raise DataError(f"{file} has no rows: there are no ratings") from None
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._rest + self._stream.read(size)
+        while 0 < len(data) < len(self._delimiter) and (more := self._stream.read(size)):
+            data += more
+        first = self._delimiter[:1]
+        kept = 0
+        if len(data) >= len(self._delimiter):  # Its end may be the beginning of a delimiter.
+            tail = data[1 - len(self._delimiter) :]
+            kept = len(tail) - tail.index(first) if first in tail else 0
+            kept = 0 if data.endswith(self._delimiter) else kept
+        self._rest = data[len(data) - kept :]
+        return data[: len(data) - kept].replace(self._delimiter, SEPARATOR.encode())
 
 
 def _time_kind(guess: pa.DataType) -> pa.DataType:
@@ -194,6 +384,8 @@ def _printed_length(numbers: NDArray[np.int64]) -> int:
 def _printed_numbers(texts: pa.Array) -> pa.Array | None:
     """Distinct texts as numbers, None if one is written in another way or two are one number."""
     bare = _spelled(texts)
+    if pc.count_distinct(bare, mode="all").as_py() < len(texts):
+        return None  # Two that differ in their spaces alone stay two.
     for kind in (pa.int64(), pa.uint64()):
         try:
             numbers = bare.cast(kind)
@@ -215,7 +407,14 @@ def _printed_numbers(texts: pa.Array) -> pa.Array | None:
 def _numbers(column: pa.ChunkedArray, kind: pa.DataType, what: str) -> pa.ChunkedArray:
     if not is_text(column.type):
         return column
-    return _cast(_spelled(_cast(column, pa.string(), what)), kind, what)
+    spelled = _spelled(_cast(column, pa.string(), what))
+    if kind == pa.float64() and not _any(pc.match_substring(spelled, ".")):
+        spelled = pc.replace_substring(spelled, ",", ".", max_replacements=1)
+    return _cast(spelled, kind, what)
+
+
+def _any(found: pa.ChunkedArray) -> bool:
+    return bool(pc.any(found).as_py())
 
 
 def _spelled(text: Any) -> Any:
@@ -242,4 +441,5 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType, what: str) -> pa.ChunkedAr
                 row, rest = row + len(half), rest.slice(len(half))
     value, numeric = rest[0].as_py(), kind in (pa.int64(), pa.float64())
     wanted = "a number" if numeric else "UTF-8" if kind == pa.string() else str(kind)
-    raise ERRORS[what](f"the {what} in row {row} is {value!r}: it must be {wanted}") from None
+    way = ", or give another encoding=" if kind == pa.string() else ""
+    raise ERRORS[what](f"the {what} in row {row} is {value!r}: it must be {wanted}{way}") from None

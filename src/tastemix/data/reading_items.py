@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tastemix import checks
-from tastemix.data import memory, reading_csv, reading_parquet
+from tastemix.data import memory, places, reading_csv, reading_parquet
 from tastemix.data.columns import first_line, is_text, positions, validated
+from tastemix.data.dialect import Told
 from tastemix.data.ids import CONVERSION_ERRORS, Ids, Indices, as_arrow, encode
 from tastemix.data.items import Items, Words
 from tastemix.data.reading import columns_of
-from tastemix.errors import DataError, ParameterError
+from tastemix.errors import DataError, ParameterError, TastemixError
 
 TITLES = ("title", "name")
 """What the column of titles is called, or the end of its name: Book-Title."""
@@ -35,6 +35,9 @@ def read_items(
     *,
     separator: str = SEPARATOR,
     max_memory: int | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    quote: str | None = None,
 ) -> Items:
     """Titles and attributes of items, from a csv or parquet file or a table.
 
@@ -43,13 +46,15 @@ def read_items(
     attributes: columns of words such as genres (default: all others whose words are shared by
         several items). The words of an item are a list, or a text in which the separator divides
         them. An item in several rows has the words of all of them.
-    max_memory: see `read`.
+    max_memory, delimiter, encoding, quote: see `read`.
     """
     if not isinstance(separator, str) or not separator:
         raise ParameterError(
             f"separator is {checks.shown(separator)}: give text that divides words"
         )
-    names, load, allowed = _opened(source, max_memory)
+    told = Told(delimiter, encoding, quote, header=True)
+    asked = [name for name in (id, title, *(attributes or ())) if name is not None]
+    names, load, allowed = _opened(source, asked, max_memory, told)
     if not names:
         raise DataError("the table of items has no columns: put the item ids in the first one")
     id = names[0] if id is None else id
@@ -89,10 +94,12 @@ def as_attributes(given: Any) -> Items:
     return read_items(table, attributes=["words"])
 
 
-def _opened(source: Any, max_memory: int | None) -> tuple[list[str], Any, int | None]:
+def _opened(
+    source: Any, wanted: Sequence[str], max_memory: int | None, told: Told
+) -> tuple[list[str], Any, int | None]:
     """The names of the columns, what loads some of them, and the memory they may take."""
     if isinstance(source, str | os.PathLike):
-        return _file(Path(source), max_memory)
+        return _file(source, wanted, max_memory, told)
     table = source.collect() if hasattr(source, "collect") else source  # polars, lazy
     if not hasattr(table, "iloc"):
         try:
@@ -106,28 +113,24 @@ def _opened(source: Any, max_memory: int | None) -> tuple[list[str], Any, int | 
     return names, lambda wanted: columns_of(table, wanted), None
 
 
-def _file(file: Path, max_memory: int | None) -> tuple[list[str], Any, int]:
-    from pyarrow import csv
-
-    try:
-        with file.open("rb") as stream:
-            head = stream.read(4096)
-            size = stream.seek(0, 2)
-        allowed = memory.most(max_memory, size)
-        if head[:4] == b"PAR1":
-            table = reading_parquet.load(file, None, max_memory, ids=None)
-        else:
-            opened = reading_csv.opener(file, head, max_memory)
-            with csv.open_csv(opened()) as reader:
-                kinds = dict.fromkeys(reader.schema.names, pa.string())  # 007 is not 7.
-            parse = csv.ParseOptions(newlines_in_values=True)
-            options = csv.ConvertOptions(column_types=kinds)
-            table = csv.read_csv(opened(), parse_options=parse, convert_options=options)
-    except (pa.ArrowException, MemoryError, ValueError, OSError) as error:
-        raise DataError(
-            f"{file} cannot be read ({first_line(error)}): "
-            "give a parquet file, or a csv file in UTF-8 with a header row"
-        ) from None
+def _file(
+    path: str | os.PathLike[str], wanted: Sequence[str], max_memory: int | None, told: Told
+) -> tuple[list[str], Any, int]:
+    with places.files(path) as files:
+        try:
+            allowed = memory.most(max_memory, sum(file.stat().st_size for file in files))
+            if reading_parquet.is_parquet(files[0]):
+                parts = [reading_parquet.load(f, None, max_memory, ids=None) for f in files]
+                table = pa.concat_tables(parts)
+            else:
+                table = reading_csv.texts(files[0], wanted, max_memory, told)
+        except TastemixError:
+            raise
+        except (pa.ArrowException, MemoryError, ValueError, OSError) as error:
+            raise DataError(
+                f"{files[0]} cannot be read ({first_line(error)}): give a parquet file, or a csv "
+                "file and how it is written with delimiter= and encoding="
+            ) from None
     return table.column_names, lambda wanted: columns_of(table, wanted), allowed
 
 

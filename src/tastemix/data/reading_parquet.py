@@ -21,6 +21,23 @@ MOST_BATCH = 65536
 _TEXT_INDEX = 4  # bytes
 
 
+MAGIC = (b"PAR1", b"PARE")
+
+
+def is_parquet(file: Path) -> bool:
+    """Whether a file begins like Parquet; the second mark is that of an encrypted one."""
+    with file.open("rb") as start:
+        return start.read(4) in MAGIC
+
+
+def names(file: Path) -> list[str]:
+    """The names of the columns."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file, memory_map=False) as parquet:
+        return list(parquet.schema_arrow.names)
+
+
 def load(
     file: Path, columns: Sequence[str] | None, max_memory: int | None, ids: int | None = 2
 ) -> pa.Table:
