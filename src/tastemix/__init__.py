@@ -55,7 +55,12 @@ _HOME = {
     "training.phase": ("Phase",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
-_MODULES = {"datasets": "data.datasets", "errors": "errors", "metrics": "evaluation.metrics"}
+_MODULES = {
+    "datasets": "data.datasets",
+    "engines": "engine.engines",
+    "errors": "errors",
+    "metrics": "evaluation.metrics",
+}
 
 __all__ = sorted([*_MODULE_OF, *_MODULES])
 

@@ -9,6 +9,7 @@ from tastemix.data.splits import folds as folds
 from tastemix.data.splits import holdout as holdout
 from tastemix.data.splits import leave_out as leave_out
 from tastemix.data.splits import temporal as temporal
+from tastemix.engine import engines as engines
 from tastemix.engine.cpu import set_threads as set_threads
 from tastemix.engine.objective import Objective as Objective
 from tastemix.errors import TastemixError as TastemixError

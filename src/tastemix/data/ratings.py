@@ -29,6 +29,8 @@ class Known(NamedTuple):
 
     by_item: Half
     fingerprint: str
+    folder: str | None = None
+    """Where they are mapped from."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,16 @@ def _cuda() -> Engine:
     return cuda.engine()
 
 
+def _dask() -> Engine:
+    from tastemix.engine import dask
+
+    return dask.Dask()
+
+
 ENGINES: dict[str, Callable[[], Engine]] = {
     "cpu": CpuEngine,
     "cuda": _cuda,
+    "dask": _dask,
     "reference": ReferenceEngine,
 }
 

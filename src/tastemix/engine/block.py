@@ -87,11 +87,12 @@ class Block:
         self.mover = _native.Mover(rated.half, self.rows, shift, work or _native.Workspace())
         for coordinate in held:
             self.mover.hold(coordinate)
+        self._fixed: _native.Rows | None = None
         self._centres: _native.Centres | None = None
         self._suggestions: _native.Suggestions | None = None
         self._ridges: _native.Ridges | None = None
         self._scale = self._weight = np.empty(0, np.float32)
-        self._kept: dict[str, Matrix] = {}
+        self.kept: dict[str, Matrix] = {}
 
     def shown(self, name: str) -> Shown:
         """What these rows hold of that name."""
@@ -143,8 +144,9 @@ class Block:
         estimated = terms.least is not None
         if terms.least is not None:
             self.ridges.estimate(self._rows_of("variances"), terms.least)
+        self._fixed = self._rows_of("rows")  # the descent reads it too
         return self.mover.survey(
-            self._rows_of("rows"),
+            self._fixed,
             terms.l2,
             terms.l2_per_rating,
             terms.target,
@@ -252,11 +254,11 @@ class Block:
 
     def keep(self) -> None:
         """Remember what is held."""
-        self._kept = self.held()
+        self.kept = self.held()
 
     def restore(self) -> None:
         """Go back to what was remembered."""
-        self.hold(self._kept)
+        self.hold(self.kept)
 
     def held(self) -> dict[str, Matrix]:
         """Copies of all that later half-steps depend on."""

@@ -71,19 +71,19 @@ class Choices:
             mean = (before + left / self._total_weight).astype(np.float32)
             self.mean = mean.astype(np.float64)
         shift = (self.mean - before).astype(np.float32)
-        team.on(side, "leave", shift, changes=("away", "centres"))
+        team.on(side, "leave", shift, changes=("away", "centres"), later=True)
         if iterations == 0:
             return
         begun = team.on(other, "begin", sees=("away",), changes=("direction",))
         power = added(team, other, begun)
         for left_over in reversed(range(iterations)):
-            team.on(side, "suggest", sees=("direction",), changes=("away",))
+            team.on(side, "suggest", sees=("direction",), changes=("away",), later=True)
             curvature = added(team, other, team.on(other, "image", sees=("away",)))
             length = _ratios(power, curvature)
-            team.on(side, "step_centres", length, changes=("centres",))
+            team.on(side, "step_centres", length, changes=("centres",), later=True)
             after = added(team, other, team.on(other, "step_z", length, changes=("z",)))
             if left_over:
-                team.on(other, "turn", _ratios(after, power), changes=("direction",))
+                team.on(other, "turn", _ratios(after, power), changes=("direction",), later=True)
             power = after
 
 

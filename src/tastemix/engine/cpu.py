@@ -99,6 +99,7 @@ class CpuTeam:
         *arguments: Any,
         sees: Sequence[str] = (),
         changes: Sequence[str] = (),
+        later: bool = False,
     ) -> list[Any]:
         """See Team.on."""
         return [getattr(self.blocks[side], work)(*arguments)]

@@ -47,7 +47,7 @@ class BlockSession:
         self._estimated = False
         self._least: dict[Side, Floats] = {}
         self._totals: dict[tuple[Side, str], Totals] = {}
-        self._kept: Small | None = None
+        self.kept: Small | None = None
 
     def half_step(
         self, side: Side, objective: Objective, tolerance: float, max_updates: int | None = None
@@ -168,15 +168,15 @@ class BlockSession:
     def keep(self) -> None:
         """See Session.keep."""
         for side in SIDES:
-            self.team.on(side, "keep")
-        self._kept = self.small()
+            self.team.on(side, "keep", later=True)
+        self.kept = self.small()
 
     def restore(self) -> None:
         """See Session.restore."""
-        if self._kept is not None:
+        if self.kept is not None:
             for side in SIDES:
-                self.team.on(side, "restore", changes=HELD)
-            self.go_on_from(self._kept)
+                self.team.on(side, "restore", changes=HELD, later=True)
+            self.go_on_from(self.kept)
 
     def small(self) -> Small:
         """What is held here beside the rows in blocks."""

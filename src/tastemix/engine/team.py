@@ -9,8 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tastemix.data.ratings import Side
+from tastemix.engine._native import CHUNK_ROWS, SPAN_ROWS
 from tastemix.engine.sides import Floats, Matrix
 from tastemix.engine.totals import summed
+
+ROW_COST = 16
+"""Ratings that a row costs as much as."""
+WHOLE_SPANS = 8
+"""Blocks end at the borders of spans where each holds as many, else at those of chunks."""
 
 
 class Team(Protocol):
@@ -31,10 +37,12 @@ class Team(Protocol):
         *arguments: Any,
         sees: Sequence[str] = (),
         changes: Sequence[str] = (),
+        later: bool = False,
     ) -> list[Any]:
         """What a method of `Block` gives for every block of a side, in order.
 
         sees: what the blocks look at of the other side. changes: what they show from then on.
+        later: the result is not looked at, so it may be done at any time before the next work.
         """
         ...
 
@@ -59,3 +67,18 @@ def joined(parts: Sequence[Floats]) -> Floats:
 def added(team: Team, side: Side, parts: Sequence[Floats]) -> Floats:
     """The sums over all rows of a side, from those that its blocks gave."""
     return summed(joined(parts), team.group(side))
+
+
+def group_of(rows: int, blocks: int) -> int:
+    """The rows of a group of sums."""
+    return SPAN_ROWS if rows >= WHOLE_SPANS * blocks * SPAN_ROWS else CHUNK_ROWS
+
+
+def cut(pointers: NDArray[np.int64], blocks: int) -> list[int]:
+    """Where blocks of about the same work begin, and the last one ends."""
+    rows = len(pointers) - 1
+    group = group_of(rows, blocks)
+    ends = np.append(np.arange(group, rows, group), rows)
+    cost = pointers[ends] + ROW_COST * ends
+    wanted = cost[-1] * np.arange(1, blocks) / blocks
+    return [0, *sorted({int(ends[at]) for at in np.searchsorted(cost, wanted)} - {rows}), rows]

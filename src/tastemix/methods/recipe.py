@@ -95,8 +95,8 @@ class Phased:
         held_out: ratings over the same ids. Stop when their RMSE has not improved for `patience`
             steps of the last phase, and keep the factors of the best step.
         on_step: called with each Step and the session; return True to stop.
-        engine: where the work is done: "cpu", "cuda", "reference" or an engine object; by default
-            the one named by TASTEMIX_ENGINE, or "cpu".
+        engine: where the work is done: "cpu", "cuda", "dask", "reference" or an engine object; by
+            default the one named by TASTEMIX_ENGINE, or "cpu".
         """
         recipe = self.recipe(ratings.scale)
         first, held = _opening(recipe, ratings, start)

@@ -103,7 +103,7 @@ class Store:
         about = self.about
         when = self._array(TIMESTAMPS) if about.timestamps else None
         source = self._array(SOURCE_ROWS) if about.timestamps else None
-        known = Known(self.half("items"), about.fingerprint)
+        known = Known(self.half("items"), about.fingerprint, os.path.abspath(self.folder))
         users, items = (self.ids(side, max_memory) for side in SIDES)
         by_user = self.half("users")
         return Ratings(users, items, by_user, about.scale, when, source, about.dated, known)

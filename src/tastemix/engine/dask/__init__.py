@@ -1,0 +1,65 @@
+"""A cluster of Dask as an engine: `tm.fit(ratings, engine="dask")`, or `tm.engines.Dask(client)`.
+
+Every worker holds a block of users and one of items, with their ratings, and the rows of the other
+side that these look at. Factors have the bits of the local engine at any number of blocks.
+`dask.distributed` is imported only here, and only when an engine is made.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from tastemix import checks
+from tastemix.data.ratings import Ratings
+from tastemix.engine.base import Fixed, Placed
+from tastemix.engine.cpu import CpuEngine
+from tastemix.engine.sides import Matrix
+from tastemix.errors import EngineError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+NEEDED = "this needs Dask: pip install 'tastemix[dask]', or use engine 'cpu'"
+
+
+class Dask:
+    """A cluster as an engine.
+
+    client: a `distributed.Client`; by default the current one.
+    checkpoint: a folder, or an address such as s3://…, that this process and all workers can write
+        to. What is needed to go on is written there; the same call goes on from it after the
+        scheduler was lost. Without it a lost worker is made up for, a lost scheduler is not.
+    every: steps between checkpoints.
+    blocks: of each side, by default as many as there are workers.
+    """
+
+    def __init__(
+        self,
+        client: Client | None = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        every: int = 5,
+        blocks: int | None = None,
+    ) -> None:
+        self._client = client
+        self.checkpoint = None if checkpoint is None else os.fspath(checkpoint)
+        self.every = checks.whole("every", every)
+        self.blocks = None if blocks is None else checks.whole("blocks", blocks)
+
+    def place(self, ratings: Ratings) -> Placed:
+        """See Engine.place."""
+        try:
+            from tastemix.engine.dask.placed import DaskPlaced
+        except ModuleNotFoundError as error:
+            if (error.name or "").split(".")[0] not in ("dask", "distributed"):
+                raise
+            raise EngineError(NEEDED) from None
+        from tastemix.engine.dask.cluster import Cluster
+
+        cluster = Cluster(self._client)
+        return DaskPlaced.of(ratings, cluster, self.checkpoint, self.every, self.blocks)
+
+    def fix(self, factor: Matrix) -> Fixed:
+        """See Engine.fix: rows are folded in here."""
+        return CpuEngine().fix(factor)

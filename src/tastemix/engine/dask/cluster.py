@@ -1,0 +1,188 @@
+"""The client's side of a cluster: who is there, tasks pinned to workers, and what may get lost."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError
+from typing import Any, TypeVar
+
+from distributed import Client, Future, KilledWorker, get_client
+from distributed.comm.core import CommClosedError
+
+import tastemix
+from tastemix.errors import EngineError, TastemixError
+
+POLL = 2.0
+"""Seconds after which it is asked whether the workers that are waited for are still there."""
+PATIENCE = 60.0
+"""Seconds to wait for a worker when none is left."""
+REACH = 10.0
+"""Seconds in which a scheduler has to answer."""
+T = TypeVar("T")
+
+
+class LostWorkerError(Exception):
+    """A worker with blocks is gone; what it held is made anew."""
+
+
+class LostSchedulerError(EngineError):
+    """The scheduler is gone, and with it every task."""
+
+
+class Cluster:
+    """The workers of a client."""
+
+    def __init__(self, client: Client | None = None) -> None:
+        if client is None:
+            try:
+                client = get_client()
+            except ValueError:
+                raise EngineError(
+                    "engine 'dask' needs a client: make one with distributed.Client(…) first, or "
+                    "pass tm.engines.Dask(client)"
+                ) from None
+        if client.asynchronous:
+            raise EngineError(
+                "the client is asynchronous: make one with distributed.Client(…, "
+                "asynchronous=False)"
+            )
+        self.client = client
+        self.greeted: set[str] = set()
+
+    def workers(self) -> list[str]:
+        """The addresses of the workers that are there, all of one kind."""
+        there = self._alive()
+        new = [address for address in there if address not in self.greeted]
+        if new:
+            self._greet(there)
+        return there
+
+    def wait_for_workers(self) -> list[str]:
+        """Likewise, at least one."""
+        if not (there := self.workers()):
+            try:
+                self.client.wait_for_workers(1, timeout=PATIENCE)
+            except TimeoutError:
+                raise EngineError(
+                    f"the cluster has had no worker for {PATIENCE:.0f} s: start workers and run "
+                    "the same call again"
+                ) from None
+            there = self.workers()
+        return there
+
+    def memory(self, address: str) -> int:
+        """The bytes that a worker may take; 0 if there is no limit."""
+        workers = self._asked(lambda: self.client.scheduler_info(n_workers=-1))["workers"]
+        return int(workers.get(address, {}).get("memory_limit") or 0)
+
+    def submit(self, address: str, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """A task for this worker and no other, which is never stolen or shared."""
+        here = {"workers": [address], "allow_other_workers": False, "pure": False}
+        return self._asked(lambda: self.client.submit(task, *arguments, **here))
+
+    def results(self, futures: Sequence[Future[Any]], owners: Iterable[str]) -> list[Any]:
+        """What the tasks gave, if the workers that they need live on."""
+        needed = set(owners)
+        return [self._result(future, needed) for future in futures]
+
+    def _result(self, future: Future[Any], needed: set[str]) -> Any:
+        while True:
+            try:
+                return future.result(timeout=POLL)
+            except TastemixError:
+                raise
+            except TimeoutError:
+                if not needed <= set(self._alive()):
+                    raise LostWorkerError from None
+            except (KilledWorker, LostWorkerError):
+                raise LostWorkerError from None
+            except (CancelledError, CommClosedError, OSError, UnboundLocalError):
+                # (The last is what a client raises when it loses its scheduler while it waits.)
+                self._alive()
+                raise LostWorkerError from None
+            except MemoryError:
+                raise EngineError(
+                    "a worker has no memory left for its block: add workers, or give them more "
+                    "memory"
+                ) from None
+
+    def _alive(self) -> list[str]:
+        return sorted(self._asked(lambda: self.client.nthreads()))  # type: ignore[no-untyped-call]
+
+    def give_up(self, futures: Sequence[Future[Any]]) -> None:
+        """Let go of tasks that wait for what is lost."""
+        self._asked(lambda: self.client.cancel(futures, force=True))  # type: ignore[no-untyped-call]
+
+    def _asked(self, question: Callable[[], T]) -> T:
+        """The scheduler's answer."""
+        try:
+            if self.client.status in ("closed", "closing"):
+                raise CommClosedError("closed")
+            return question()
+        except (CommClosedError, OSError, TimeoutError, CancelledError, RuntimeError, NameError):
+            address = self.client.scheduler.address if self.client.scheduler else "its address"
+            raise LostSchedulerError(
+                f"the scheduler at {address} does not answer: start a cluster and run the same "
+                "call again, which goes on from its checkpoint if it was given one"
+            ) from None
+
+    def _greet(self, there: Sequence[str]) -> None:
+        """Refuse workers that would give other bits, or none."""
+        own = os.getpid(), socket.gethostname()
+        answers = self._asked(
+            lambda: self.client.run(_introduction(own), workers=list(there), on_error="return")
+        )
+        kinds: dict[str, str] = {}
+        for address, answer in sorted(answers.items()):
+            if isinstance(answer, BaseException):
+                raise EngineError(
+                    f"worker {address} cannot be used ({type(answer).__name__}: {answer}): "
+                    "restart it"
+                )
+            version, isa = answer
+            if version is None:
+                raise EngineError(
+                    f"worker {address} has no tastemix that can be imported ({isa}): install "
+                    f"tastemix {tastemix.__version__} there"
+                )
+            if version != tastemix.__version__:
+                raise EngineError(
+                    f"worker {address} has tastemix {version}, and this is "
+                    f"{tastemix.__version__}: install the same version everywhere"
+                )
+            kinds.setdefault(isa, address)
+        if len(kinds) > 1:
+            (one, here), (other, there_) = list(kinds.items())[:2]
+            common = _weakest(kinds)
+            raise EngineError(
+                f"worker {here} uses {one} and worker {there_} uses {other}, whose results differ "
+                f"in their last bits: set TASTEMIX_ISA={common} on all workers"
+            )
+        self.greeted.update(there)
+
+
+def _weakest(kinds: Iterable[str]) -> str:
+    order = ("plain", "avx2", "avx512")
+    return min(kinds, key=lambda kind: order.index(kind) if kind in order else 0)
+
+
+def _introduction(client: tuple[int, str]) -> Callable[[Any], tuple[str | None, str]]:
+    """What a worker is asked first. It travels by value: there may be no tastemix over there."""
+
+    def introduction(dask_worker: Any) -> tuple[str | None, str]:
+        try:
+            import tastemix.engine._native as native
+        except Exception as error:
+            return None, str(error).splitlines()[0] if str(error) else type(error).__name__
+        import os
+        import socket
+
+        import tastemix
+
+        if (os.getpid(), socket.gethostname()) != client:
+            native.set_threads(dask_worker.state.nthreads)
+        return tastemix.__version__, native.current_isa()
+
+    return introduction

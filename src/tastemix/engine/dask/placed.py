@@ -1,0 +1,216 @@
+"""Ratings on a cluster: a folder that every worker maps its blocks from."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import uuid
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tastemix.data.disk import writing
+from tastemix.data.disk.store import Store
+from tastemix.data.ratings import Ratings
+from tastemix.engine.dask import worker
+from tastemix.engine.dask.checkpoint import Progress, key_of
+from tastemix.engine.dask.cluster import Cluster, LostSchedulerError, LostWorkerError
+from tastemix.engine.dask.session import DaskSession
+from tastemix.engine.dask.shelf import Shelf
+from tastemix.engine.dask.team import Layout
+from tastemix.engine.sides import OTHER, SIDES, Held, Pair, Pulls
+from tastemix.engine.start import RandomStart, Start, drawn
+from tastemix.engine.team import cut, group_of
+from tastemix.errors import EngineError
+
+WORKING = 6
+"""The most factors that a block's worker holds at a time, in rows of its side."""
+
+
+@dataclass(frozen=True, eq=False)
+class DaskPart:
+    """Ratings on a cluster to evaluate on."""
+
+    ratings: Ratings
+    name: str
+    folder: str
+
+
+class DaskPlaced:
+    """Ratings on a cluster."""
+
+    def __init__(
+        self, ratings: Ratings, cluster: Cluster, shelf: Shelf, every: int, blocks: int | None
+    ) -> None:
+        self.ratings, self.cluster, self.shelf, self.every = ratings, cluster, shelf, every
+        self._made: list[Path] = []
+        self._parts: list[DaskPart] = []
+        self._sessions: list[tuple[weakref.ref[DaskSession], str]] = []
+        self._opened: dict[str, int] = {}
+        self._progress: list[Progress] = []
+        self._blocks, self.failed, self._closed = blocks, False, False
+        self.owns_shelf = False
+        self.folder = self._folder_of(ratings)
+        workers = cluster.wait_for_workers()
+        store = Store.at(self.folder)
+        count = blocks or len(workers)
+        self.layout = Layout(
+            fit=uuid.uuid4().hex,
+            borders={side: cut(store.pointers(side), count) for side in SIDES},
+            group={side: group_of(store.rows(side), count) for side in SIDES},
+            counts={side: np.diff(store.pointers(side)) for side in SIDES},
+            owners={},
+        )
+        self.settle()
+
+    @staticmethod
+    def of(
+        ratings: Ratings, cluster: Cluster, checkpoint: str | None, every: int, blocks: int | None
+    ) -> DaskPlaced:
+        """Ratings placed with a shelf of their own, if no checkpoint is given."""
+        temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="tastemix-")
+        try:
+            shelf = Shelf.at(checkpoint or str(temporary))
+            placed = DaskPlaced(ratings, cluster, shelf, every, blocks)
+        except BaseException:
+            if temporary is not None:
+                shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        placed.owns_shelf = temporary is not None
+        return placed
+
+    def open(
+        self,
+        start: Start,
+        held: Held = Held(),
+        pulls: Pulls | None = None,
+        shift: float | None = None,
+    ) -> DaskSession:
+        """See Placed.open."""
+        self._forget_what_is_done()
+        held = start.held if isinstance(start, RandomStart) else held
+        shift = self.ratings.shift if shift is None else shift
+        rank = start.users.shape[1] if isinstance(start, Pair) else start.items(0, 1).shape[1]
+        self._check_memory(rank)
+        key = key_of(self.ratings.fingerprint, start, held, pulls, shift)
+        number = self._opened[key] = self._opened.get(key, -1) + 1
+        progress = Progress(self.shelf, f"{key}-{number}")
+        self._progress.append(progress)
+        session = DaskSession(self, start, held, pulls, shift, rank, progress)
+        self._sessions.append((weakref.ref(session), session.name))
+        return session
+
+    def part(self, ratings: Ratings) -> DaskPart:
+        """See Placed.part."""
+        part = DaskPart(ratings, f"part-{len(self._parts)}", self._folder_of(ratings))
+        self._parts.append(part)
+        self._place_part(part)
+        return part
+
+    def split(self, seed: int, share: float) -> tuple[DaskPlaced, DaskPart]:
+        """See Placed.split. The split is made here."""
+        taken = drawn(len(self.ratings), seed, share)
+        seen = self.ratings.subset(~taken)
+        placed = DaskPlaced(seen, self.cluster, self.shelf, self.every, self._blocks)
+        try:
+            return placed, placed.part(self.ratings.subset(taken))
+        except BaseException:
+            placed.close()
+            raise
+
+    def close(self) -> None:
+        """Let the workers go, and remove what was written; a failed fit leaves its checkpoints."""
+        if self._closed:
+            return
+        self._closed = True
+        self._run(worker.forget, None)
+        for progress in () if self.failed else self._progress:
+            progress.remove()
+        for folder in self._made:
+            shutil.rmtree(folder, ignore_errors=True)
+        if self.owns_shelf:
+            shutil.rmtree(self.shelf.where, ignore_errors=True)
+
+    def settle(self) -> None:
+        """Give every block to a worker that is there, and let it map its ratings."""
+        while True:
+            workers = self.cluster.wait_for_workers()
+            self.layout.share_out(workers)
+            places = [block for side in SIDES for block in self.layout.blocks(side)]
+            owners = [self.layout.owner(block) for block in places]
+            futures = [
+                self.cluster.submit(owner, worker.place, block, self.folder)
+                for owner, block in zip(owners, places, strict=True)
+            ]
+            try:
+                self.cluster.results(futures, owners)
+                for part in self._parts:
+                    self._place_part(part)
+                return
+            except LostWorkerError:
+                self.cluster.give_up(futures)
+
+    def _place_part(self, part: DaskPart) -> None:
+        places = self.layout.blocks("users")
+        owners = [self.layout.owner(block) for block in places]
+        futures = [
+            self.cluster.submit(owner, worker.place_part, block, part.name, part.folder)
+            for owner, block in zip(owners, places, strict=True)
+        ]
+        self.cluster.results(futures, owners)
+
+    def _folder_of(self, ratings: Ratings) -> str:
+        """Where ratings are mapped from; those in memory are written to the shelf first."""
+        known = ratings.known
+        if known is not None and known.folder is not None:
+            return known.folder
+        if self.shelf.local:
+            where = self.shelf.where
+        else:
+            where = tempfile.mkdtemp(prefix="tastemix-")
+            self._made.append(Path(where))
+        folder = Path(where) / f"ratings-{uuid.uuid4().hex}"
+        writing.write(ratings, folder)
+        self._made.append(folder)
+        return str(folder)
+
+    def _check_memory(self, rank: int) -> None:
+        """Refuse blocks that would not fit the memory of their workers."""
+        for side in SIDES:
+            for block in self.layout.blocks(side):
+                owner = self.layout.owner(block)
+                limit = self.cluster.memory(owner)
+                needed = self.bytes_of(block, rank)
+                if limit and needed > limit:
+                    raise EngineError(
+                        f"the {side} {block.first:,} to {block.last:,} take "
+                        f"{needed / 2**20:,.0f} MiB at rank {rank}, and worker {owner} may take "
+                        f"{limit / 2**20:,.0f}: add workers, give them more memory, or use a "
+                        "smaller rank"
+                    )
+
+    def bytes_of(self, block: worker.Place, rank: int) -> int:
+        """What a block takes beside its ratings, which are mapped: own rows, and the others'."""
+        rows = block.last - block.first
+        return 4 * rank * (WORKING * rows + self.layout.rows(OTHER[block.side])) + 8 * rows
+
+    def _forget_what_is_done(self) -> None:
+        for session, name in self._sessions:
+            if session() is None:
+                self._run(worker.forget, name)
+        self._sessions = [known for known in self._sessions if known[0]() is not None]
+
+    def _run(self, task: Any, name: str | None) -> None:
+        """Tell all workers to forget; none has to answer."""
+        try:
+            for owner in set(self.layout.owners.values()):
+                future = self.cluster.submit(owner, task, self.layout.fit, name)
+                self.cluster.results([future], [owner])
+        except (LostWorkerError, LostSchedulerError, EngineError):
+            return
+
+
+__all__ = ["DaskPart", "DaskPlaced"]

@@ -1,0 +1,265 @@
+"""Fits on a cluster of processes: the bits of a fit here, whatever is lost on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tastemix as tm
+from tastemix.data.disk import writing
+from tastemix.engine import CpuEngine, Session
+from tastemix.engine.objective import Objective
+from tastemix.engine.session import BlockSession
+from tests.conftest import random_ratings
+from tests.engine.problems import steps
+from tests.engine.test_estimated import OBJECTIVE as ESTIMATED
+
+distributed = pytest.importorskip("distributed")
+from tastemix.engine.dask import Dask, cluster  # noqa: E402
+from tastemix.engine.dask.team import Layout  # noqa: E402
+
+RATINGS = random_ratings(3000, 2600, 0.006, seed=1)
+"""Six chunks of users and of items."""
+METHODS = {
+    "RNMF": Objective(l1=0.2),
+    "PR": Objective(prior=3.0),
+    "PRD": Objective(prior="dynamic"),
+    "CNMF": ESTIMATED,
+}
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def made(workers: int = 2) -> Any:
+    return distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    )
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with made() as local, distributed.Client(local) as client:
+        yield client
+
+
+def assert_same(far: Session, near: Session) -> None:
+    for one, other in zip(far.factors(), near.factors(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (far.pulls() is None) == (near.pulls() is None)
+    for one, other in zip(far.pulls() or (), near.pulls() or (), strict=True):
+        for part, same in zip(one, other, strict=True):
+            np.testing.assert_array_equal(part, same)
+
+
+@pytest.mark.parametrize(("name", "blocks"), [("RNMF", 2), ("PR", 1), ("PRD", 5), ("CNMF", 2)])
+def test_a_cluster_gives_the_bits_of_a_fit_here(name: str, blocks: int, client: Any) -> None:
+    objective = METHODS[name]
+    far = steps(Dask(client, blocks=blocks), RATINGS, 5, objective, 2, offsets=True)
+    near = steps(CpuEngine(), RATINGS, 5, objective, 2, offsets=True)
+    assert_same(far, near)
+    reports = [session.half_step("items", objective, 1e-3) for session in (far, near)]
+    assert reports[0] == reports[1]
+    for side in ("users", "items"):
+        spreads = [session.spread(side) for session in (far, near)]
+        np.testing.assert_array_equal(spreads[0].squared, spreads[1].squared)
+
+
+def test_a_fit_on_the_current_client_goes_through_the_seam(client: Any) -> None:
+    """Split, part, errors, keep, restore: early stopping and the uncertainty of the default."""
+    train, test = tm.holdout(RATINGS, seed=1)
+    method = tm.CNMF(rank=3, steps=2, noise=0.6, choice_penalty=3.0, ranking=0)
+    far, near = (
+        method.fit(train, held_out=test, patience=1, engine=engine) for engine in ("dask", "cpu")
+    )
+    np.testing.assert_array_equal(far.factors.users, near.factors.users)
+    assert [step.objective for step in far.history] == [step.objective for step in near.history]
+    some = far.predict([0, 1], [1, 2], return_std=True)
+    for one, other in zip(some, near.predict([0, 1], [1, 2], return_std=True), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_workers_map_ratings_that_are_on_disk(client: Any, tmp_path: Any) -> None:
+    writing.write(RATINGS, tmp_path / "ratings.tmr")
+    mapped = tm.open(tmp_path / "ratings.tmr")
+    there = Dask(client).place(mapped)
+    assert there.folder == str(tmp_path / "ratings.tmr")
+    there.close()
+    far = tm.RNMF(3, steps=2).fit(mapped, engine="dask")
+    np.testing.assert_array_equal(far.factors.users, tm.RNMF(3, steps=2).fit(RATINGS).factors.users)
+
+
+class Killer:
+    """Kills a worker after some steps, with a session that goes on."""
+
+    def __init__(self, client: Any, at: set[int]) -> None:
+        self.client, self.at, self.repeated = client, at, 0
+
+    def __call__(self, step: Any, session: Any) -> None:
+        self.repeated = session.repeated
+        if step.number in self.at:
+            os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
+
+
+def test_a_killed_worker_changes_no_bit_and_little_is_repeated() -> None:
+    method = tm.ANLS(4, [tm.Phase(ESTIMATED, 5)], offsets=True)
+    with made() as local, distributed.Client(local) as client:
+        killer = Killer(client, {4})
+        far = method.fit(RATINGS, engine=Dask(client, every=3), on_step=killer)
+    near = method.fit(RATINGS)
+    np.testing.assert_array_equal(far.factors.users, near.factors.users)
+    np.testing.assert_array_equal(far.factors.items, near.factors.items)
+    assert [step.objective for step in far.history] == [step.objective for step in near.history]
+    assert 2 <= killer.repeated <= 3  # the fourth step, and what was under way
+
+
+def test_a_fit_whose_scheduler_was_lost_goes_on_by_the_same_call(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "POLL", 0.2)
+    done = []
+    half_step = BlockSession.half_step
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        done.append(arguments[1])
+        return half_step(*arguments, **options)
+
+    monkeypatch.setattr(BlockSession, "half_step", counted)
+    method, shelf = tm.ANLS(4, [tm.Phase(METHODS["PRD"], 6)], offsets=True), tmp_path / "checkpoint"
+
+    def end(step: Any, session: Any) -> None:
+        if step.number == 5:
+            local.close()
+
+    local = made()
+    with (
+        distributed.Client(local, timeout=3) as client,
+        pytest.raises(
+            tm.errors.EngineError, match=r"the scheduler at .* does not answer: start a cluster"
+        ),
+    ):
+        method.fit(RATINGS, engine=Dask(client, checkpoint=shelf, every=2), on_step=end)
+    assert len(done) >= 10
+    done.clear()
+    with made() as local, distributed.Client(local) as client:
+        far = method.fit(RATINGS, engine=Dask(client, checkpoint=shelf, every=2))
+    assert len(done) == 4  # of twelve: the fifth and the sixth step
+    near = method.fit(RATINGS)
+    np.testing.assert_array_equal(far.factors.users, near.factors.users)
+    assert [step.objective for step in far.history] == [step.objective for step in near.history]
+    assert not [name for name in os.listdir(shelf) if name.startswith("fit-")]
+
+
+def test_a_worker_of_another_version_is_refused(client: Any) -> None:
+    def become(version: str) -> None:
+        import tastemix
+
+        tastemix.__version__ = version
+
+    address = sorted(client.nthreads())[0]
+    client.run(become, "0.0.1", workers=[address])
+    try:
+        with pytest.raises(tm.errors.EngineError) as refused:
+            tm.NMF(2, steps=1).fit(RATINGS, engine=Dask(client))
+    finally:
+        client.run(become, tm.__version__, workers=[address])
+    assert str(refused.value) == (
+        f"worker {address} has tastemix 0.0.1, and this is {tm.__version__}: "
+        "install the same version everywhere"
+    )
+
+
+def test_workers_whose_bits_differ_are_refused(client: Any) -> None:
+    def use(isa: str) -> str:
+        from tastemix.engine import _native
+
+        before = _native.current_isa()
+        _native.use_isa(isa)
+        return before
+
+    address = sorted(client.nthreads())[0]
+    before = client.run(use, "plain", workers=[address])[address]
+    try:
+        with pytest.raises(tm.errors.EngineError, match="set TASTEMIX_ISA=plain on all workers"):
+            tm.NMF(2, steps=1).fit(RATINGS, engine=Dask(client))
+    finally:
+        client.run(use, before, workers=[address])
+
+
+def test_a_worker_without_tastemix_is_named(client: Any) -> None:
+    def hide(hidden: bool) -> None:
+        import sys
+
+        if hidden:
+            sys.modules["tastemix.engine._native_"] = sys.modules["tastemix.engine._native"]
+            sys.modules["tastemix.engine._native"] = None
+        else:
+            sys.modules["tastemix.engine._native"] = sys.modules.pop("tastemix.engine._native_")
+
+    address = sorted(client.nthreads())[0]
+    client.run(hide, True, workers=[address])
+    try:
+        with pytest.raises(tm.errors.EngineError, match=f"worker {address} has no tastemix"):
+            tm.NMF(2, steps=1).fit(RATINGS, engine=Dask(client))
+    finally:
+        client.run(hide, False, workers=[address])
+
+
+def test_a_block_larger_than_its_worker_is_refused(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster.Cluster, "memory", lambda *_: 2**16)
+    with pytest.raises(tm.errors.EngineError, match=r"the users 0 to .* MiB at rank 8, and worker"):
+        tm.NMF(8, steps=1).fit(RATINGS, engine=Dask(client))
+
+
+def test_without_a_client_it_says_how_to_make_one() -> None:
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as local:
+        client = distributed.Client(local, set_as_default=False)
+        client.close()
+        with pytest.raises(tm.errors.EngineError, match=r"the scheduler|needs a client"):
+            tm.NMF(2, steps=1).fit(RATINGS, engine=Dask(client))
+
+
+def test_a_checkpoint_that_cannot_be_written_is_refused(client: Any, tmp_path: Any) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(tm.errors.EngineError, match="cannot be made"):
+        tm.NMF(2, steps=1).fit(RATINGS, engine=Dask(client, checkpoint=tmp_path / "file"))
+
+
+def test_nothing_is_left_on_workers_or_disk(client: Any, tmp_path: Any) -> None:
+    def held() -> int:
+        from tastemix.engine.dask import worker
+
+        return len(worker._DESKS)
+
+    before = sum(client.run(held).values())
+    tm.NMF(2, steps=2).fit(RATINGS, engine=Dask(client, checkpoint=tmp_path))
+    assert sum(client.run(held).values()) == before
+    assert os.listdir(tmp_path) == []
+
+
+def test_blocks_of_a_lost_worker_go_to_the_others_evenly() -> None:
+    borders = {"users": list(range(0, 7 * 512, 512)), "items": [0, 512]}
+    layout = Layout("fit", borders, {}, {}, {})
+    layout.share_out(["a", "b", "c"])
+    before = dict(layout.owners)
+    layout.share_out(["a", "c"])
+    held = [layout.owners["users", number] for number in range(6)]
+    assert sorted(held) == ["a"] * 3 + ["c"] * 3
+    assert all(layout.owners[key] == owner for key, owner in before.items() if owner in ("a", "c"))
+
+
+def test_dask_is_imported_only_when_it_is_used() -> None:
+    import subprocess
+    import sys
+
+    program = (
+        "import sys, tastemix; tastemix.fit; tastemix.engines.Dask\n"
+        "print([name for name in sys.modules if name.split('.')[0] in ('dask', 'distributed')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
