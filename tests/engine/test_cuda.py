@@ -20,7 +20,7 @@ from tests.conftest import random_ratings
 from tests.engine.problems import NO_CARD, OBJECTIVES, engine, half_of_squares, steps
 from tests.engine.test_estimated import OBJECTIVE as ESTIMATED
 
-SOURCE = Path(tm.__file__).parent / "engine" / "cuda" / "kernels.cu"
+SOURCES = Path(tm.__file__).parent / "engine" / "cuda"
 LONG = tm.Ratings.from_sparse(
     scipy.sparse.random_array(
         (9000, 40), density=0.5, rng=0, data_sampler=lambda size: np.arange(size) % 5 + 1.0
@@ -45,12 +45,20 @@ def compiler() -> ctypes.CDLL:
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("width", [8, 24, 32, 72])
-def test_the_kernels_compile(width: int, architecture: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *(("kernels", ["-DPIECE=1024", f"-DW={width}"]) for width in (8, 24, 32, 72)),
+        ("neighbours", []),
+        ("lists", []),
+        ("draws", ["--device-int128"]),
+    ],
+)
+def test_the_kernels_compile(name: str, options: list[str], architecture: str) -> None:
     """One and several warps a row; whole vectors, and what is left over."""
     nvrtc, program, size = compiler(), ctypes.c_void_p(), ctypes.c_size_t()
-    told = ["--std=c++17", f"-DW={width}", "-DPIECE=1024", f"--gpu-architecture={architecture}"]
-    source = SOURCE.read_bytes()
+    told = ["--std=c++17", *options, f"--gpu-architecture={architecture}"]
+    source = b"".join((SOURCES / each).read_bytes() for each in ("common.cuh", f"{name}.cu"))
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"kernels.cu", 0, 0, 0) == 0
     options = (ctypes.c_char_p * len(told))(*(each.encode() for each in told))
     failed = nvrtc.nvrtcCompileProgram(program, len(told), options)

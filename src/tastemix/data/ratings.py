@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ from tastemix.data.reading import Times, Values, as_times, as_values, columns_of
 from tastemix.errors import DataError, IdError, ParameterError
 
 _HASHED_AT_ONCE = 2**22
+_WIDENED_AT_ONCE = 2**18
 
 
 class Known(NamedTuple):
@@ -85,6 +87,30 @@ class Ratings:
             return self.known.by_item
         return transposed(self.by_user, len(self.items))
 
+    @cached_property
+    def moments(self) -> tuple[float, float]:
+        """The mean of the ratings and their standard deviation."""
+        stored, low = self.by_user.stored, self.scale[0]
+        total = squares = 0.0
+        for first in range(0, len(stored), _WIDENED_AT_ONCE):
+            some = stored[first : first + _WIDENED_AT_ONCE].astype(np.float64) - low
+            total += float(some.sum())
+            squares += float(some @ some)
+        mean = total / len(stored)
+        return mean + low, math.sqrt(max(squares / len(stored) - mean**2, 0.0))
+
+    @cached_property
+    def item_sums(self) -> tuple[NDArray[np.float64], Pointers]:
+        """The sum of every item's ratings, and how many there are; `by_item` is not made for it."""
+        half, count = self.by_user, len(self.items)
+        sums, counts = np.zeros(count), np.zeros(count, np.int64)
+        at_once = max(_WIDENED_AT_ONCE, count)
+        for first in range(0, len(half.stored), at_once):
+            item = half.indices[first : first + at_once].astype(np.intp)
+            sums += np.bincount(item, half.stored[first : first + at_once], minlength=count)
+            counts += np.bincount(item, minlength=count)
+        return sums, counts
+
     def half(self, side: Side) -> Half:
         """`by_user` for "users", `by_item` for "items"."""
         return self.by_user if _checked(side) == "users" else self.by_item
@@ -115,10 +141,12 @@ class Ratings:
             kept[chosen if chosen.size else []] = True
         except IndexError as error:
             raise ParameterError(f"the entries do not fit {len(self):,} ratings: {error}") from None
-        keep = np.flatnonzero(kept)
-        user, item, values = self.by_user.rows, self.by_user.indices, self.by_user.values
-        return _build(
-            *(self.users, self.items, user[keep], item[keep], values[keep], self.scale),
+        keep, half = np.flatnonzero(kept), self.by_user
+        pointers = np.searchsorted(keep, half.pointers).astype(np.int64)
+        return _sealed(
+            *(self.users, self.items),
+            Half(pointers, half.indices[keep], half.stored[keep]),
+            self.scale,
             None if self.timestamp is None else self.timestamp[keep],
             None if self.source_row is None else self.source_row[keep],
             self.dated,
@@ -420,22 +448,20 @@ def _canonical(
     if timestamp is not None:
         when, source = timestamp[row], row.astype(np.int64)
         source = source if source_row is None else source_row[row]
-    return _build(users, items, user, item, values, limits, when, source, dated)
+    by_user = compressed(user, item, values, len(users))
+    return _sealed(users, items, by_user, limits, when, source, dated)
 
 
-def _build(
+def _sealed(
     users: Ids,
     items: Ids,
-    user: Indices,
-    item: Indices,
-    values: Values,
+    by_user: Half,
     scale: Scale,
     timestamp: Times | None,
     source_row: Pointers | None,
     dated: bool,
 ) -> Ratings:
-    """Ratings of entries that are ordered by (user, item), sealed."""
-    by_user = compressed(user, item, values, len(users))
+    """Ratings whose arrays nobody can change."""
     for part in (*vars(by_user).values(), timestamp, source_row):
         if part is not None:
             part.flags.writeable = False

@@ -1,6 +1,9 @@
-"""Which rated items speak for an item: nonnegative weights, fitted on this machine."""
+"""Which rated items speak for an item: nonnegative weights, fitted where the ratings are."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tastemix.data.ratings import Half
 from tastemix.engine import _native
@@ -9,6 +12,29 @@ MOST_UPDATES = 2000
 """Coordinate updates of an item; usually the tolerance ends it earlier."""
 GRAM_FLOATS = 1 << 28
 """Of the Gram matrix of the items, 1 GiB. Beyond 16,384 items only its largest entries are kept."""
+LEAST_KEPT = 16
+"""Entries of a row of it, however large the catalogue; see native/neighbours.cpp."""
+
+
+class Settings(NamedTuple):
+    """The numbers of the problem below; λ₂ and λ₁ in ratings of average square."""
+
+    l2: float
+    l2_per_rating: float
+    l1: float
+    candidates: int
+    tolerance: float
+
+
+@runtime_checkable
+class Linking(Protocol):
+    """Placed ratings that find neighbours where they are."""
+
+    def neighbours(self, settings: Settings, stars: Callable[[Any], Any]) -> Half | None:
+        """As `neighbours` does, with ratings as `stars` gives them from their values; None where
+        there is no room for it.
+        """
+        ...
 
 
 def neighbours(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +56,13 @@ class RandomStart:
         machine and wherever the other rows are.
         """
         raw = draws.words(self.seed, (last - first, self.rank), skip=first * self.rank)
+        rows: Matrix = self.sized(raw)
+        return self._widened(rows, "users")
+
+    def sized(self, raw: Any) -> Any:
+        """Random words as numbers on (0, size), in an array of any library."""
         drawn = ((raw >> np.uint64(41)).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)
-        return self._widened(drawn * np.float32(self.size) if self.size != 1 else drawn, "users")
+        return drawn * np.float32(self.size) if self.size != 1 else drawn
 
     def items(self, first: int, last: int) -> Matrix:
         """The rows of items `first` to `last`."""
@@ -76,7 +82,12 @@ Start = RandomStart | Pair
 
 def drawn(count: int, seed: int, share: float) -> NDArray[np.bool_]:
     """Which of `count` ratings a split takes away: at least one, and not all of them."""
-    taken: NDArray[np.bool_] = draws.words(seed, count) < np.uint64(int(share * 2**64))
+    taken: NDArray[np.bool_] = draws.words(seed, count) < below(share)
     if count and (taken.all() or not taken.any()):
         taken = np.arange(count) == 0
     return taken
+
+
+def below(share: float) -> np.uint64:
+    """What such a share of all words is below."""
+    return np.uint64(int(share * 2**64))

@@ -8,11 +8,12 @@ import numpy as np
 
 from tastemix import checks
 from tastemix.data.ratings import Ratings
-from tastemix.engine.base import Engine
-from tastemix.engine.neighbours import neighbours
+from tastemix.engine import placed_by
+from tastemix.engine.base import Engine, Placed
+from tastemix.engine.neighbours import Linking, Settings, neighbours
 from tastemix.errors import DataError
 from tastemix.methods.validation import Validation
-from tastemix.model.links import Links, stars_by_item, stars_by_user
+from tastemix.model.links import Links, in_stars, stars_by_item, stars_by_user
 from tastemix.model.model import NOTHING_TO_LEARN, Model
 from tastemix.model.ordering import by_links
 
@@ -51,8 +52,15 @@ class Neighbours:
         hits = [validation.hits(method.fit(validation.learning).ordering) for method in tried]
         return tried[int(np.argmax(hits))]
 
-    def links(self, ratings: Ratings) -> Links:
-        """The weights between the items of these ratings."""
+    def links(self, ratings: Ratings, placed: Placed | None = None) -> Links:
+        """The weights between the items of these ratings, found where they are placed, if so."""
+        if isinstance(placed, Linking):
+            settings = Settings(
+                *(self.l2, self.l2_per_rating, self.l1, self.candidates, self.tolerance)
+            )
+            half = placed.neighbours(settings, lambda values: in_stars(values, ratings.scale))
+            if half is not None:
+                return Links(half)
         by_user, by_item = stars_by_user(ratings), stars_by_item(ratings)
         square = float(np.square(by_user.values, dtype=np.float64).mean())
         found = neighbours(
@@ -67,7 +75,9 @@ class Neighbours:
         return Links(found)
 
     def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
-        """Fit to ratings. All engines give the same: the native one does the work."""
+        """Fit to ratings. All engines give the same, but for rounding."""
         if len(ratings) == 0:
             raise DataError(NOTHING_TO_LEARN)
-        return Model.of(self, by_links(self.links(ratings), stars_by_user(ratings)), ratings)
+        with placed_by(engine, ratings) as placed:
+            links = self.links(ratings, placed)
+        return Model.of(self, by_links(links, stars_by_user(ratings)), ratings)

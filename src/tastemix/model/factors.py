@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tastemix.data.ids import Ids, Indices
-from tastemix.data.ratings import Half, Scale, Side
+from tastemix.data.ratings import Half, Ratings, Scale, Side
 from tastemix.engine import scoring
 from tastemix.engine.base import Engine, Fixed, Session
+from tastemix.engine.searching import Scored
 from tastemix.engine.sides import SIDES, Held, Matrix, Pair, Pull, Pulls
 from tastemix.model.links import Links, Weights, in_stars
 from tastemix.model.topn import Allowed
@@ -193,6 +194,12 @@ class Factors:
         products = self.users[user] @ self.items.T
         return products / np.float32(self.members) + np.float32(self.shift)
 
+    def scored(self, user: Indices) -> Scored:
+        """The same for an engine that searches."""
+        count, shift = len(self.items), np.float32(self.shift)
+        items = self.items / np.float32(self.members)
+        return Scored(count, self.users[user], items, np.full(count, shift) if shift else None)
+
     def best(self, user: Indices, seen: Half, allowed: Allowed, n: int) -> Indices:
         """See Scores.best."""
         return self.catalogue.top(self.users, user, seen.pointers, seen.indices, allowed, n)
@@ -236,6 +243,13 @@ class Population:
                 values = half.stored[begin:end].astype(np.float64)
                 mean[rated] = np.add.reduceat(values, half.pointers[rated] - begin) / counts[rated]
         return Population(ids, mean, counts)
+
+    @staticmethod
+    def of_items(ratings: Ratings) -> Population:
+        """The population of items."""
+        sums, counts = ratings.item_sums
+        mean = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+        return Population(ratings.items, mean, counts)
 
     def stars(self, scale: Scale) -> NDArray[np.float32]:
         """The sum of each one's ratings, in stars."""

@@ -20,7 +20,7 @@ from tastemix.data.ratings import Half, Ratings, Scale, Side, as_ratings
 from tastemix.data.reading_items import as_items
 from tastemix.engine.base import Engine
 from tastemix.errors import DataError, ParameterError
-from tastemix.model import changes, everyone, explain, fold_in, topn
+from tastemix.model import changes, everyone, explain, fold_in, lists, topn
 from tastemix.model.factors import Factors, Floats, Head, Population, Scores
 from tastemix.model.links import Weights, stars_by_user
 from tastemix.model.ordering import Ordering
@@ -84,7 +84,7 @@ class Model:
         if len(ratings) == 0:
             raise DataError(NOTHING_TO_LEARN)
         users = Population.of(ratings.users, ratings.by_user)
-        items = Population.of(ratings.items, ratings.by_item)
+        items = Population.of_items(ratings)
         if isinstance(scores, Factors):
             scores = counted_from_usual(scores, users, items)
         return Model(
@@ -238,6 +238,7 @@ class Model:
         seen: Any = None,
         allow: Any = None,
         deny: Any = None,
+        engine: Engine | str | None = None,
     ) -> pa.Table:
         """The n best items that a user has not rated, the best first: item, score and rating.
 
@@ -247,6 +248,7 @@ class Model:
         seen: items to leave out, instead of those rated in training ([] for none); for a list of
             users, a mapping from user to items.
         allow, deny: recommend only these items, or none of them.
+        engine: where lists of many users are made, as in `MIXD.fit`; a card makes millions at once.
 
         The order is that of the score. The score is the prediction before clipping, or, for methods
         with a score of its own for recommendations (`ranking`), a number without a unit. `rating`
@@ -258,10 +260,10 @@ class Model:
         many = not single(user)
         asked = self._known_users(user) if many else _array(self.users.ids.number(user))
         allowed, most = topn.allowed_items(self.items.ids, allow, deny), min(n, len(self.items.ids))
-        best = self.ordering.best(asked, self._seen(asked, seen), allowed, most)
-        there = best >= 0
-        users, items = np.repeat(asked, there.sum(axis=1)), best[there]
-        scores = pa.array(self.ordering.pairs(users, items))
+        users, items, found = lists.listed(
+            self.ordering, asked, self._seen(asked, seen), allowed, most, engine
+        )
+        scores = pa.array(found)
         if isinstance(self.scores, Ordering):
             ratings = pa.nulls(len(items), pa.float64())
         else:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tastemix.data.ids import Ids, Indices
 from tastemix.data.ratings import Half
+from tastemix.engine.searching import Scored
 from tastemix.errors import ParameterError
 from tastemix.model import explain
 from tastemix.model.factors import Factors, Floats
@@ -67,6 +68,18 @@ class Ordering:
             some = chosen(self._stars, user)
             self.links.linked.add(some.pointers, some.indices, some.values, rated, scores)
         return scores
+
+    def scored(self, user: Indices) -> Scored:
+        """The same for an engine that searches."""
+        tastes, rated, popularity = self.weights
+        scored = Scored(len(self.popularity), base=np.float32(popularity) * self.popularity)
+        if self.factors is not None:
+            items = self.factors.items * np.float32(tastes / self.factors.members)
+            scored = scored._replace(users=self.factors.users[user], items=items)
+        if self.links is None:
+            return scored
+        some = chosen(self._stars, user)
+        return scored._replace(rated=some, links=self.links.by_target, weight=rated)
 
     def best(self, user: Indices, seen: Half, allowed: Allowed, n: int) -> Indices:
         """See Scores.best."""

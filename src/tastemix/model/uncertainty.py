@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tastemix.data.ids import Indices
 from tastemix.data.ratings import Scale, Side
-from tastemix.engine.base import Placed, Session, Spread
+from tastemix.engine.base import Errors, Placed, Session, Spread
 from tastemix.engine.sides import Pair
 from tastemix.model.factors import Factors, Floats
 
@@ -29,6 +29,8 @@ UNSEEN = 0.1
 """The share of the ratings that the trial fit does not see."""
 SHRINKAGE = 8.0
 """Average residuals added to those of each user and item, which may be few."""
+MOST_JUDGED = 200_000
+"""Ratings that the coefficients are fitted to."""
 CAUTION = 10.0
 """The ridge on all coefficients but the first, towards the same variance everywhere."""
 
@@ -78,6 +80,8 @@ def estimate(
     seen, unseen = placed.split(SPLIT_SEED, UNSEEN)
     session = opened(seen, trial(seen))
     found = session.errors(unseen)
+    some = slice(None, None, max(1, -(-len(found.truth) // MOST_JUDGED)))
+    found = Errors(found.user[some], found.item[some], found.truth[some], found.prediction[some])
     prediction = found.prediction.clip(*scale)
     spreads = session.spread("users"), session.spread("items")
     seen.close()

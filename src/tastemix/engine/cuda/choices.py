@@ -9,6 +9,7 @@ import numpy as np
 
 from tastemix.engine.cuda.halves import CudaHalf
 from tastemix.engine.cuda.kernels import FLOAT, INT, LONG, Kernels
+from tastemix.engine.cuda.space import Space
 from tastemix.engine.objective import Objective
 from tastemix.engine.reference import LEAST_LEFT
 from tastemix.engine.sides import Floats
@@ -17,8 +18,8 @@ from tastemix.engine.sides import Floats
 class Choices:
     """μ and Z of one side, and the centres that they make."""
 
-    def __init__(self, kernels: Kernels, own: CudaHalf, other: CudaHalf) -> None:
-        self._kernels, self._own, self._other = kernels, own, other
+    def __init__(self, kernels: Kernels, own: CudaHalf, other: CudaHalf, space: Space) -> None:
+        self._kernels, self._own, self._other, self._space = kernels, own, other, space
         width = kernels.width
         self.mean = cp.zeros(width, cp.float64)
         self.z = cp.zeros((other.rows, width), cp.float32)
@@ -78,16 +79,15 @@ class Choices:
         shift = cp.empty(kernels.width, cp.float32)
         weight = np.float64(self._total_weight)
         kernels("choices_mean", 1, kernels.width, left, weight, self.mean, shift)
-        suggested = cp.empty_like(centres)
+        rest = [other.rows if iterations else 0] * 3
+        suggested, residual, direction, image = self._space.matrices(own.rows, *rest)
         kernels.by_entry("choices_away", own.rows, rows, shift, count, centres, suggested)
         if not iterations:
             return
-        residual, direction = cp.empty_like(self.z), cp.empty_like(self.z)
-        image = cp.empty_like(self.z)
         other.gather(kernels, suggested, residual, weight=self._weight)
         first = self.z, inverse, ridge, others, residual, direction
         power = kernels.sums("choices_first", other.rows, *first)
-        for iteration in range(iterations):
+        for _ in range(iterations - 1):
             own.gather(kernels, direction, suggested, scale=self._scale)
             other.gather(kernels, suggested, image, weight=self._weight)
             curve = kernels.sums("choices_curve", other.rows, direction, ridge, others, image)
@@ -95,10 +95,15 @@ class Choices:
             kernels.by_entry("choices_centres", own.rows, suggested, *ratio, count, centres)
             step = direction, image, inverse, *ratio, others, self.z, residual
             next_power = kernels.sums("choices_step", other.rows, *step)
-            if iteration + 1 < iterations:
-                turn = residual, inverse, next_power, power, others, direction
-                kernels.by_entry("choices_turn", other.rows, *turn)
+            turn = residual, inverse, next_power, power, others, direction
+            kernels.by_entry("choices_turn", other.rows, *turn)
             power = next_power
+        # The last iteration needs no residual, so its curvature is had without the image.
+        own.gather(kernels, direction, suggested, scale=self._scale)
+        curve = kernels.sums("choices_bend", own.rows, suggested, self._share, count)
+        curve += self._ridge * kernels.sums("squares", other.rows, direction, others)
+        kernels.by_entry("choices_centres", own.rows, suggested, power, curve, count, centres)
+        kernels.by_entry("choices_last", other.rows, direction, power, curve, others, self.z)
 
     @property
     def _ridge(self) -> float:
@@ -116,11 +121,10 @@ class Ridges:
 
     def __init__(self, kernels: Kernels, own: CudaHalf) -> None:
         self._kernels, self._own = kernels, own
-        self.each = cp.empty((own.rows, kernels.width), cp.float32)
         self.variances = cp.zeros((own.rows, kernels.width), cp.float32)
 
-    def estimate(self, others: Any, least: Floats) -> None:
-        """λ + Σ_{j∈Ω} v_j for every row."""
+    def estimate(self, others: Any, least: Floats, each: Any) -> None:
+        """λ + Σ_{j∈Ω} v_j for every row, in `each`."""
         base = np.zeros(self._kernels.width, np.float32)
         base[: len(least)] = least
-        self._own.gather(self._kernels, others, self.each, base=cp.asarray(base))
+        self._own.gather(self._kernels, others, each, base=cp.asarray(base))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any, NamedTuple
 
 import cupy as cp
@@ -36,6 +37,11 @@ class Values(NamedTuple):
         """The same for other entries."""
         return Values(None, payload) if self.codes is None else Values(payload, self.values)
 
+    def mapped(self, change: Callable[[Any], Any]) -> Values:
+        """With other numbers in place of these, worked out on the processor."""
+        values = np.asarray(change(self.values.get()), np.float32)
+        return Values(self.codes, cp.asarray(values))
+
     def of(self, begin: int, end: int) -> Any:
         """The values of some entries, as floats."""
         part = self.payload[begin:end]
@@ -58,17 +64,28 @@ class CudaHalf:
         self.first = first.get()
         self.pieces = int(self.first[-1])
         numbers = cp.arange(self.pieces, dtype=cp.int64)
-        self._kept = first, (cp.searchsorted(first, numbers, side="right") - 1).astype(cp.int32)
-        self.struct = struct(
+        slot = (cp.searchsorted(first, numbers, side="right") - 1).astype(cp.int32)
+        self._cut = first, slot
+        self.struct = self._struct()
+
+    def _struct(self) -> Any:
+        return struct(
             HALF,
-            pointers=pointers,
-            indices=indices,
-            codes=values.codes,
-            values=values.values,
+            pointers=self.pointers,
+            indices=self.indices,
+            codes=self.values.codes,
+            values=self.values.values,
             rows=self.order,
-            first=first,
-            slot=self._kept[1],
+            first=self._cut[0],
+            slot=self._cut[1],
         )
+
+    def mapped(self, change: Callable[[Any], Any]) -> CudaHalf:
+        """The same entries with other values."""
+        other = copy(self)
+        other.values = self.values.mapped(change)
+        other.struct = other._struct()
+        return other
 
     @property
     def counts(self) -> Any:

@@ -8,10 +8,6 @@
 // piece of a long one. Eight lanes hold a row y, four ratings side by side: lane 4g + t has slots q of
 // rating t, coordinate(q, g). No sum depends on the order in which warps run.
 
-typedef long long i64;
-typedef unsigned long long u64;
-
-constexpr unsigned everyone = 0xffffffffu;
 constexpr int V = W / 8;                              // floats of a row y in a lane
 constexpr int U = V <= 8 ? 4 : 2;                     // times four ratings are loaded at once
 constexpr int LD = W + 1;                             // floats from a row of Q to the next
@@ -32,16 +28,6 @@ static __device__ constexpr int tiles_before(int m) { return m * (V - m + 1); }
 constexpr int tiles = tiles_before(tile_rows);
 constexpr int share = (tiles + TEAM - 1) / TEAM;      // tiles of a warp
 
-struct Half {                   // one compressed half of the ratings
-    const i64* pointers;
-    const int* indices;
-    const unsigned char* codes; // of the values, where there are few levels; otherwise null
-    const float* values;        // the values themselves, or the levels by code
-    const int* rows;            // slots: rows, the longest first
-    const i64* first;           // the first piece of each slot that is cut into pieces, and the end
-    const int* slot;            // of every piece
-};
-
 struct Step {                   // a half-step; see native/kernels.hpp
     float* moving;
     const float* fixed;
@@ -61,11 +47,6 @@ struct Step {                   // a half-step; see native/kernels.hpp
     float variance, shift, pull, target, own, l2, l2_per_rating, tolerance;
     int shared, gradient_gram;
 };
-
-#define DEVICE static __device__ __forceinline__
-#define KERNEL extern "C" __global__ void
-
-DEVICE int lane_of() { return threadIdx.x & 31; }
 
 DEVICE constexpr int coordinate(int q, int g) {
     if (q < V / 4 * 4) return 32 * (q / 4) + 4 * g + q % 4;
@@ -93,8 +74,6 @@ DEVICE void load_own(const float* row, float (&x)[V]) {
 #pragma unroll
     for (int q = 0; q < V; q++) x[q] = row[coordinate(q, lane_of() >> 2)];
 }
-
-DEVICE float value_at(const Half& h, i64 e) { return h.codes ? __ldg(h.values + h.codes[e]) : h.values[e]; }
 
 template <class F> DEVICE F over_ratings(F v) {        // the sum over t
     v += __shfl_xor_sync(everyone, v, 1);
@@ -461,9 +440,9 @@ DEVICE void pass_by(const Step& s, i64 row) {           // a row that stays as i
     raise(s.top + 1, largest);
 }
 
-// σ² diag(Q⁻¹) over the coordinates that move, in place: Q = UᵀU above the diagonal from the top, (U⁻¹)ᵀ on
-// it and below. A thread has columns of its own; a column of (U⁻¹)ᵀ has the squares of one entry.
-DEVICE void spread(const Step& s, i64 row, float count, float* Q) {
+// σ² diag(Q⁻¹) over the coordinates that move: Q = UᵀU above the diagonal from the top, (U⁻¹)ᵀ on it and below.
+// A thread has columns of its own; a column of (U⁻¹)ᵀ has the squares of one entry. In place:
+DEVICE void spread_in_place(const Step& s, i64 row, float count, float* Q) {
     constexpr int threads = 32 * TEAM, C = (W + threads - 1) / threads;
     const int thread = TEAM > 1 ? threadIdx.x : lane_of();
     float v[C] = {};
@@ -505,6 +484,43 @@ DEVICE void spread(const Step& s, i64 row, float count, float* Q) {
         const int i = thread + threads * c;
         if (i < W) s.variances[row * W + i] = s.variance * s.movable[i] * v[c];
     }
+}
+
+// Up to 32 coordinates: a column stays in the registers of its lane, and Q takes the rows of U.
+DEVICE void spread_in_registers(const Step& s, i64 row, float count, float* Q) {
+    constexpr int N = W <= 32 ? W : 4;
+    const int i = lane_of();
+    const bool moves = i < W && s.movable[i < W ? i : 0] != 0;
+    const unsigned free = __ballot_sync(everyone, moves);
+    float column[N], v = 0;
+#pragma unroll
+    for (int r = 0; r < N; r++) {
+        column[r] = r < i && moves && (free >> r & 1) ? Q[r * LD + i] : 0.0f;
+        if (r == i) column[r] = moves ? Q[r * LD + i] + ridge_of(s, row, i, count) : 1.0f;
+    }
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        const float inverse = rsqrtf(fmaxf(__shfl_sync(everyone, column[k], k), smallest_curvature));
+        const float scaled = i == k ? inverse : column[k] * inverse;
+        if (i <= k) v += scaled * scaled;
+        if (i < N) Q[k * N + i] = scaled;
+        __syncwarp();
+#pragma unroll
+        for (int b = (k + 1) / 4 * 4; b < N; b += 4) {
+            const float4 u = *(const float4*)(Q + k * N + b);
+            const float f[4] = {u.x, u.y, u.z, u.w};
+#pragma unroll
+            for (int r = b; r < b + 4; r++)
+                if (r > k && (i <= k || i >= r)) column[r] -= f[r - b] * scaled;
+        }
+    }
+    if (i < W) s.variances[row * W + i] = s.variance * s.movable[i] * v;
+}
+
+DEVICE void spread(const Step& s, i64 row, float count, float* Q) {
+    if (W <= 32) spread_in_registers(s, row, count, Q);
+    else spread_in_place(s, row, count, Q);
 }
 
 // Rows with a Q of their own; those cut into pieces bring the Gram products of these.
@@ -814,6 +830,18 @@ KERNEL choices_curve(const float* direction, float ridge, i64 rows, float* image
 KERNEL choices_centres(const float* suggested, const double* power, const double* curve, i64 rows, float* centres) {
     const i64 at = flat();
     if (at < rows * W) centres[at] += ratio(power[at % W], curve[at % W]) * suggested[at];
+}
+
+// Of a direction p, by what it suggests: Σ share (Bp)² is pᵀBᵀDBp.
+KERNEL choices_bend(const float* suggested, const float* part, i64 rows, double* parts) {
+    columns<1>(rows, parts, [&](i64 row, i64 at, int, double* sum) {
+        sum[0] += double(part[row]) * suggested[at] * suggested[at];
+    });
+}
+
+KERNEL choices_last(const float* direction, const double* power, const double* curve, i64 rows, float* Z) {
+    const i64 at = flat();
+    if (at < rows * W) Z[at] += ratio(power[at % W], curve[at % W]) * direction[at];
 }
 
 KERNEL choices_step(const float* direction, const float* image, const float* inverse, const double* power,

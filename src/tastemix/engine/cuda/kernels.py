@@ -1,4 +1,4 @@
-"""The kernels of kernels.cu: compiled at first use for a width, then kept on disk by CuPy."""
+"""The kernels: compiled at first use (kernels.cu for a width), then kept on disk by CuPy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from tastemix.errors import EngineError
 
-SOURCE = Path(__file__).with_name("kernels.cu")
+SOURCES = Path(__file__).parent
 MOST_RANK = 128
 PIECE = 1024
 """Ratings of a row that one warp takes; longer rows are cut into pieces."""
@@ -62,7 +62,7 @@ def struct(layout: np.dtype[Any], **fields: Any) -> np.ndarray[Any, Any]:
             filled[name] = value.data.ptr
         elif value is not None:
             filled[name] = value
-    return filled
+    return filled.view(f"V{layout.itemsize}")  # launches look at every field that there is
 
 
 def width_of(rank: int) -> int:
@@ -75,8 +75,34 @@ def width_of(rank: int) -> int:
     return -(-rank // 8) * 8
 
 
+def source(name: str) -> str:
+    """What is compiled: what all kernels share, then these."""
+    names = "common.cuh", f"{name}.cu"
+    return "".join((SOURCES / each).read_text(encoding="utf-8") for each in names)
+
+
+class Module:
+    """The kernels of one source."""
+
+    def __init__(self, name: str, *options: str) -> None:
+        self._module = cp.RawModule(code=source(name), options=("--std=c++17", *options))
+        self._functions: dict[str, tuple[Any, int]] = {}
+
+    def __call__(self, name: str, grid: Any, block: Any, *arguments: Any, shared: int = 0) -> None:
+        """Launch a kernel with bytes of shared memory; a grid that is empty is none."""
+        grid = grid if isinstance(grid, tuple) else (grid,)
+        if 0 in grid:
+            return
+        function, most = self._functions.get(name) or (self._module.get_function(name), 0)
+        if shared > most:
+            function.max_dynamic_shared_size_bytes = shared
+        self._functions[name] = function, max(shared, most)
+        block = block if isinstance(block, tuple) else (block,)
+        function(grid, block, arguments, shared_mem=shared)
+
+
 class Kernels:
-    """The kernels for rows of one width."""
+    """The kernels of kernels.cu for rows of one width."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -87,23 +113,11 @@ class Kernels:
         self.rows_at_once = 1 if width > 64 else 4
         """Rows that a block forms and solves."""
         self.matrix_bytes = 4 * width * (width + 1)
-        self._module = cp.RawModule(code=SOURCE.read_text(encoding="utf-8"), options=options(width))
-        self._functions: dict[str, Any] = {}
+        self._launch = Module("kernels", *options(width))
 
     def __call__(self, name: str, grid: Any, block: Any, *arguments: Any, shared: int = 0) -> None:
-        """Launch a kernel; a grid that is empty is none."""
-        grid = grid if isinstance(grid, tuple) else (grid,)
-        if 0 in grid:
-            return
-        function = self._functions.get(name)
-        if function is None:
-            function = self._module.get_function(name)
-            if shared:
-                function.max_dynamic_shared_size_bytes = shared
-            self._functions[name] = function
-        function(
-            grid, block if isinstance(block, tuple) else (block,), arguments, shared_mem=shared
-        )
+        """Launch a kernel; see Module."""
+        self._launch(name, grid, block, *arguments, shared=shared)
 
     def by_warp(self, name: str, count: int, *arguments: Any) -> None:
         """A kernel with one warp for each of `count` rows or pieces."""
@@ -148,8 +162,8 @@ class Kernels:
 
 
 def options(width: int) -> tuple[str, ...]:
-    """What the compiler is told."""
-    return ("--std=c++17", f"-DW={width}", f"-DPIECE={PIECE}")
+    """What the compiler is told of a width."""
+    return (f"-DW={width}", f"-DPIECE={PIECE}")
 
 
 def kernels_for(rank: int) -> Kernels:
@@ -158,6 +172,17 @@ def kernels_for(rank: int) -> Kernels:
         return _kernels(width_of(rank), cp.cuda.Device().id)
 
 
+def module(name: str, *told: str) -> Module:
+    """The kernels of a source that has no width, on the card in use."""
+    with _lock:
+        return _module(name, told, cp.cuda.Device().id)
+
+
 @cache
 def _kernels(width: int, device: int) -> Kernels:
     return Kernels(width)
+
+
+@cache
+def _module(name: str, told: tuple[str, ...], device: int) -> Module:
+    return Module(name, *told)

@@ -12,7 +12,7 @@ from tastemix.engine.cuda.kernels import INT, LONG, STEP, Kernels, struct
 from tastemix.engine.objective import Objective
 from tastemix.engine.sides import Matrix
 
-MOST_SCRATCH = 1 << 30
+MOST_SCRATCH = 1 << 28
 """Bytes for the Gram products of pieces of long rows."""
 
 
@@ -39,7 +39,6 @@ class Mover:
 
     def __init__(self, kernels: Kernels, rows: int) -> None:
         self._kernels = kernels
-        self._gradient = cp.empty((rows, kernels.width), cp.float32)
         self._gain, self._noise = cp.empty(rows, cp.float32), cp.empty(rows, cp.float32)
         self._value = cp.empty(rows, cp.float64)
         self._result = cp.zeros(3, cp.uint64)  # the value; updates; largest gain and entry
@@ -50,6 +49,7 @@ class Mover:
         moving: Any,
         fixed: Any,
         movable: Any,
+        gradient: Any,
         objective: Objective,
         shift: float,
         gram: Matrix,
@@ -58,7 +58,7 @@ class Mover:
         tolerance: float,
         max_updates: int,
     ) -> Moved:
-        """Move every row of a side."""
+        """Move every row of a side; `gradient` is room for one."""
         kernels, w = self._kernels, objective.unknown_weight
         padded = self._padded(gram, linear)
         self._result.fill(0)
@@ -71,7 +71,7 @@ class Mover:
             gram=padded[0],
             linear=padded[1],
             movable=movable,
-            gradient=self._gradient,
+            gradient=gradient,
             gain=self._gain,
             noise=self._noise,
             value=self._value,

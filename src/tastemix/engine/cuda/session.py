@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import cupy as cp
 import numpy as np
+from numpy.typing import NDArray
 
-from tastemix.data.ratings import Ratings, Side
+from tastemix.data.ratings import Half, Ratings, Side
 from tastemix.engine.base import Errors, Fold, Spread, StepReport, update_bound
-from tastemix.engine.cuda import halves
+from tastemix.engine.cuda import draws, halves, lists
 from tastemix.engine.cuda.choices import Choices, Ridges
 from tastemix.engine.cuda.halves import CudaHalf
 from tastemix.engine.cuda.kernels import INT, LONG, Kernels, kernels_for, width_of
 from tastemix.engine.cuda.mover import Mover, Pulled
+from tastemix.engine.cuda.neighbours import neighbours
+from tastemix.engine.cuda.space import Space
+from tastemix.engine.neighbours import Settings
 from tastemix.engine.objective import CHOICE_ITERATIONS, Objective
+from tastemix.engine.searching import Listed, Scored
 from tastemix.engine.sides import OTHER, SIDES, Floats, Held, Matrix, Pair, Pull, Pulls
-from tastemix.engine.start import RandomStart, Start, drawn
+from tastemix.engine.start import RandomStart, Start
 from tastemix.engine.totals import Totals, gram_of, least_ridge, linear_of, unknown_power
 from tastemix.errors import EngineError
-
-BLOCK = 1 << 18
-"""Rows of a random start that are drawn at a time."""
 
 
 @contextmanager
@@ -81,10 +83,15 @@ class CudaPlaced:
         """See Placed.split."""
         own = self.halves["users"]
         with _room():
-            taken = cp.asarray(drawn(self.ratings, seed, share))
+            taken = draws.taken(self.ratings, seed, share)
             unseen = CudaPart(halves.chosen(own, taken))
             seen = halves.chosen(own, ~taken)
             return CudaPlaced(seen, self.halves["items"].rows, self.scale, self.shift), unseen
+
+    def neighbours(self, settings: Settings, stars: Callable[[Any], Any]) -> Half | None:
+        """See Linking.neighbours."""
+        with _room():
+            return neighbours(self.halves["users"], self.halves["items"], settings, stars)
 
     def close(self) -> None:
         """Give the card's memory back."""
@@ -119,6 +126,7 @@ class CudaSession:
             self._rows[side] = _started(self._kernels, start, side, self._halves[side].rows)
             self._movable[side] = _movable(self._kernels, rank, self._held.of(side))
         self._mover = Mover(self._kernels, max(half.rows for half in self._halves.values()))
+        self._space = Space(self._kernels.width)
 
     def half_step(
         self, side: Side, objective: Objective, tolerance: float, max_updates: int | None = None
@@ -134,9 +142,11 @@ class CudaSession:
         if objective.chosen:
             self._make_choices(objective)
         pulled = Pulled(self._choices[side].centres) if objective.chosen else Pulled()
+        rows = self._halves[side].rows
+        gradient, each = self._space.matrices(rows, rows if objective.estimated else 0)
         if objective.estimated:
-            ridges = self._estimate(side, objective)
-            pulled = Pulled(pulled.centres, ridges.each, ridges.variances)
+            variances = self._estimate(side, objective, each)
+            pulled = Pulled(pulled.centres, each, variances)
         penalised = not objective.estimated and bool(
             objective.l1 or objective.l2 or objective.l2_per_rating
         )
@@ -148,6 +158,7 @@ class CudaSession:
             self._rows[side],
             self._rows[OTHER[side]],
             self._movable[side],
+            gradient,
             objective,
             self._shift,
             gram_of(objective, fixed),
@@ -181,20 +192,25 @@ class CudaSession:
         after = self._sums(side, objective).penalty(objective)
         return after - before + sum(choices.penalty() for choices in self._choices.values())
 
-    def _estimate(self, side: Side, objective: Objective) -> Ridges:
-        """The ridges of a side: what its rows' spread says, and how uncertain the others are."""
+    def _estimate(self, side: Side, objective: Objective, each: Any) -> Any:
+        """The ridges of a side, in `each`, and its variances: what its rows' spread says, and how
+        uncertain the others are.
+        """
         ridges = self._ridges[side]
         spread = self._choices[side].spread(self._rows[side], ridges.variances)[: self._rank]
         self._least[side] = least_ridge(spread, self._held.of(side), objective)
-        ridges.estimate(self._ridges[OTHER[side]].variances, self._least[side])
-        return ridges
+        ridges.estimate(self._ridges[OTHER[side]].variances, self._least[side], each)
+        return ridges.variances
 
     def _make_choices(self, objective: Objective) -> None:
+        new = not self._choices
+        if new:
+            counts = sorted(half.rows for half in self._halves.values())
+            self._space.reserve(counts[0] + 3 * counts[1])  # what following one side takes
         for side in SIDES:
             own, other = self._halves[side], self._halves[OTHER[side]]
-            new = side not in self._choices
             if new:
-                self._choices[side] = Choices(self._kernels, own, other)
+                self._choices[side] = Choices(self._kernels, own, other, self._space)
             choices = self._choices[side]
             choices.set(objective)
             if new and self._pulls is not None:
@@ -206,6 +222,8 @@ class CudaSession:
                 known = None if self._pulls is None else self._pulls.of(OTHER[side]).variances
                 if known is not None:
                     self._ridges[side].variances[:, : self._rank] = cp.asarray(known)
+        if new:
+            cp.get_default_memory_pool().free_all_blocks()
 
     def _sums(self, side: Side, objective: Objective) -> Totals:
         """Sums over the rows of a side as they are now; made once until the rows move."""
@@ -279,7 +297,8 @@ class CudaSession:
         return Pull(mean, z, self._least.get(side), others)
 
     def _narrow(self, rows: Any) -> Matrix:
-        return np.ascontiguousarray(rows.get()[:, : self._rank])
+        narrow: Matrix = cp.ascontiguousarray(rows[:, : self._rank]).get()
+        return narrow
 
 
 class CudaFixed:
@@ -312,6 +331,7 @@ class CudaFixed:
                 moving,
                 self._rows,
                 _movable(kernels, self._rank, fold.held),
+                cp.empty_like(moving),
                 objective,
                 fold.shift,
                 gram_of(objective, fixed),
@@ -326,6 +346,8 @@ class CudaFixed:
 class CudaEngine:
     """The engine on the card in use."""
 
+    most_listed = lists.MOST_LISTED
+
     def place(self, ratings: Ratings) -> CudaPlaced:
         """See Engine.place."""
         users, items = len(ratings.users), len(ratings.items)
@@ -338,6 +360,11 @@ class CudaEngine:
         with _room():
             return CudaFixed(factor)
 
+    def best(self, scored: Scored, seen: Half, allowed: NDArray[np.uint8] | None, n: int) -> Listed:
+        """See Searching.best."""
+        with _room():
+            return lists.best(scored, seen, allowed, n)
+
 
 def _padded(kernels: Kernels, rows: Matrix) -> Any:
     wide = cp.zeros((len(rows), kernels.width), cp.float32)
@@ -348,10 +375,11 @@ def _padded(kernels: Kernels, rows: Matrix) -> Any:
 def _started(kernels: Kernels, start: Start, side: Side, count: int) -> Any:
     if isinstance(start, Pair):
         return _padded(kernels, start.of(side))
-    draw, wide = getattr(start, side), cp.zeros((count, kernels.width), cp.float32)
-    for first in range(0, count, BLOCK):
-        block = draw(first, min(count, first + BLOCK))
-        wide[first : first + BLOCK, : block.shape[1]] = cp.asarray(block)
+    wide = cp.zeros((count, kernels.width), cp.float32)
+    row = getattr(start, side)(0, 1)
+    wide[:, : row.shape[1]] = cp.asarray(row)
+    if side == "users":
+        draws.fill(wide, start)
     return wide
 
 
