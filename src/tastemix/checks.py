@@ -50,6 +50,13 @@ def number(name: str, value: Any, least: float = -math.inf, most: float = math.i
     return found
 
 
+def flag(name: str, value: Any) -> bool:
+    """The value, if it is True or False; 0 and 1 count, too."""
+    if value not in (False, True):
+        raise ParameterError(f"{name} is {value!r}: it must be True or False")
+    return bool(value)
+
+
 def seed(value: Any) -> int:
     """The value, if it can seed a random number generator."""
     return whole("seed", value, least=0, most=SEEDS - 1)

@@ -14,7 +14,7 @@ from tastemix.engine.objective import Objective
 from tastemix.engine.sides import Held, Pair
 from tastemix.errors import DataError, ParameterError
 from tastemix.methods import blend, default_method
-from tastemix.methods.averaged import RANKING_STEPS
+from tastemix.methods.anmf import RANKING_STEPS
 from tastemix.methods.validation import Validation
 from tastemix.model import explain, fold_in
 from tastemix.model.factors import Head

@@ -1035,6 +1035,7 @@ RIGHT: dict[str, list[Any]] = {
     "mean": [-1, 0.5],
     "shift": [-1, 0.5],
     "ranking": [None],
+    "order": [None],
     "noise": [None],
     "uuids": [[]],
     "fingerprint": [None],

@@ -10,11 +10,17 @@ from dataclasses import dataclass, replace
 from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine.objective import Objective
-from tastemix.methods.averaged import Averaged, below, rank_for, unit_of
+from tastemix.methods.averaged import Averaged, Fits, Learning, below, halved, rank_for, unit_of
+from tastemix.methods.blend import blended
 from tastemix.methods.recipe import ANLS, ANY_SCALE
+from tastemix.model.factors import Factors, Head
 from tastemix.training.phase import Phase
 
 MOST_RANK = 22
+RANKING_RANK = 62
+RANKING_STEPS = 10
+RANKING_WEIGHT = 0.15
+RANKING_L2_PER_RATING = 0.1
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,7 @@ class ANMF(Averaged):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        checks.whole("ranking", self.ranking, least=0)
         self.recipe(ANY_SCALE)
 
     def recipe(self, scale: Scale) -> ANLS:
@@ -58,6 +65,28 @@ class ANMF(Averaged):
     def recipe_for(self, ratings: Ratings) -> ANLS:
         """See Averaged.recipe_for."""
         return self.recipe(ratings.scale)
+
+    def ordering(self, rank: int, scale: Scale) -> ANLS:
+        """One member of the factors that `recommend` uses."""
+        objective = Objective(
+            prior=scale[0],
+            weight=RANKING_WEIGHT,
+            l2_per_rating=RANKING_L2_PER_RATING * unit_of(scale),
+        )
+        phase = Phase(objective, RANKING_STEPS)
+        return ANLS(min(3 * rank, RANKING_RANK), [phase], self.seed, shift=below(scale))
+
+    def ordered_by(self, fits: Fits, scores: Factors, learning: Learning, tried: Factors) -> Head:
+        """See Averaged.ordered_by: tastes of their own."""
+        ordering = self.ordering(self.rank, fits.ratings.scale)
+        found, _ = fits.mean(ordering, self.ranking)
+        tried, _ = replace(learning.fits, watch=None).one(halved(ordering))
+        return Head(found, tuple(ordering.phases), *blended(fits.ratings, found, tried))
+
+    @property
+    def total_steps(self) -> int:
+        """See Averaged.total_steps; the factors of `recommend` are counted too."""
+        return super().total_steps + self.ranking * RANKING_STEPS
 
     def tuned_for(self, ratings: Ratings) -> ANMF:
         """With a rank and λ₂ for these ratings: √ratings / 20 tastes per member, from 4 to 22.

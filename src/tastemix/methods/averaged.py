@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -13,10 +14,8 @@ from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine import placed_by
 from tastemix.engine.base import Engine, Placed, Session
-from tastemix.engine.objective import Objective
 from tastemix.engine.sides import OTHER, SIDES, Pulls
 from tastemix.errors import DataError
-from tastemix.methods.blend import blended
 from tastemix.methods.recipe import ANLS, trained
 from tastemix.methods.validation import SEED, SHARE
 from tastemix.model import explain, uncertainty
@@ -24,57 +23,50 @@ from tastemix.model.factors import Factors, Head
 from tastemix.model.model import NOTHING_TO_LEARN, Model
 from tastemix.training.early_stop import part_of
 from tastemix.training.loop import OnStep, Step
-from tastemix.training.phase import Phase
 
 LEAST_RANK = 4
-RANKING_RANK = 62
-RANKING_STEPS = 10
-RANKING_WEIGHT = 0.15
-RANKING_L2_PER_RATING = 0.1
 
 
 class Averaged:
-    """The base of ANMF and CNMF: the mean of `members` fits of `recipe` from different seeds, the
-    mean of `ranking` fits for `recommend`, and a trial fit for the uncertainty.
+    """The base of ANMF and CNMF: the mean of `members` fits of `recipe` from different seeds, what
+    `recommend` orders by, and a trial fit for its weights and for the uncertainty.
     """
 
     rank: int | None
     members: int
     steps: int
-    ranking: int
     seed: int
 
     def recipe_for(self, ratings: Ratings) -> ANLS:
         """One member; the others differ in their seeds."""
         raise NotImplementedError
 
-    def settled(self, fits: Fits) -> Self:
+    @property
+    def ranking(self) -> int:
+        """Whether `recommend` orders by more than the predictions."""
+        raise NotImplementedError
+
+    def ordered_by(self, fits: Fits, scores: Factors, learning: Learning, tried: Factors) -> Head:
+        """What `recommend` orders by; `tried` was fitted to the learning part."""
+        raise NotImplementedError
+
+    def settled(self, learning: Learning) -> Self:
         """The method with every setting that is found by trial fits."""
         return self
 
     def __post_init__(self) -> None:
-        for name, least in (("rank", 1), ("members", 1), ("steps", 0), ("ranking", 0)):
+        for name, least in (("rank", 1), ("members", 1), ("steps", 0)):
             if name != "rank" or self.rank is not None:
                 checks.whole(name, getattr(self, name), least)
         checks.seed(self.seed)
 
-    def ranking_recipe(self, rank: int, scale: Scale) -> ANLS:
-        """One member of the factors that `recommend` uses."""
-        objective = Objective(
-            prior=scale[0],
-            weight=RANKING_WEIGHT,
-            l2_per_rating=RANKING_L2_PER_RATING * unit_of(scale),
-        )
-        phase = Phase(objective, RANKING_STEPS)
-        return ANLS(min(3 * rank, RANKING_RANK), [phase], self.seed, shift=below(scale))
-
     @property
     def total_steps(self) -> int:
-        """The steps of a whole fit: members, ranking, and a trial fit for the uncertainty.
+        """The steps of a whole fit: those of the members, and of a trial fit half as long.
 
         Trial fits for the settings are not counted.
         """
-        return self.members * self.steps + (self.steps + 1) // 2 + self.ranking * RANKING_STEPS
+        return self.members * self.steps + (self.steps + 1) // 2
 
     def fit(
         self,
@@ -93,40 +85,36 @@ class Averaged:
         if len(ratings) == 0:
             raise DataError(NOTHING_TO_LEARN)
         watch = None if on_step is None else _Counter(on_step)
+        stars = in_stars(ratings)
         with ExitStack() as stack:
-            placed = stack.enter_context(placed_by(engine, ratings))
-            stars, on_stars = in_stars(ratings), placed
-            if stars is not ratings:
-                on_stars = stack.enter_context(placed_by(engine, stars))
+            placed = stack.enter_context(placed_by(engine, stars))
+            fits = Fits(placed, stars, watch)
             part = None
             if held_out is not None:
-                part = part_of(on_stars, stars, in_stars(held_out, ratings.scale))
-            method = self.settled(Fits(on_stars, stars, None))
-            fits = Fits(on_stars, stars, watch)
-            scores, history = fits.mean(method.recipe_for(stars), self.members, part, patience)
-            scores = stretched(scores, ratings.scale)
-            recipe = method.recipe_for(ratings)
-            ordering = self.ranking_recipe(recipe.rank, ratings.scale)
-            fits = Fits(placed, ratings, watch)
-            ranking = None
-            if self.ranking:
-                found, _ = fits.mean(ordering, self.ranking)
-                ranking = Head(
-                    found,
-                    tuple(ordering.phases),
-                    *blended(ratings, found, lambda: _trial(placed, ratings, ordering)),
-                )
-            half = [replace(phase, steps=(phase.steps + 1) // 2) for phase in recipe.phases]
-            trial = replace(recipe, phases=half)
+                part = part_of(placed, stars, in_stars(held_out, ratings.scale))
+            learning = stack.enter_context(learning_part(fits))
+            method = self.settled(learning)
+            recipe = method.recipe_for(stars)
+            scores, history = fits.mean(recipe, self.members, part, patience)
+            tried, _ = learning.fits.one(halved(recipe))
+            ranking = method.ordered_by(fits, scores, learning, tried) if self.ranking else None
             errors = uncertainty.estimate(
-                placed,
-                scores,
-                ratings.scale,
-                lambda seen: Fits(seen, ratings, watch).one(trial)[0],
+                placed, scores, stars.scale, learning.fits.placed, learning.unseen, tried
             )
-        phases = tuple(recipe.phases)
+        shared = ranking is not None and ranking.factors is scores
+        scores = stretched(scores, ratings.scale)
+        if ranking is not None:
+            found = scores if shared else stretched(ranking.factors, ratings.scale)
+            ranking = ranking.stretched(found, unit_of(ratings.scale))
         return Model.of(
-            *(method, scores, ratings, phases, tuple(history), ranking, errors), unknown="average"
+            method,
+            scores,
+            ratings,
+            tuple(method.recipe_for(ratings).phases),
+            tuple(history),
+            ranking,
+            errors.stretched(unit_of(ratings.scale)),
+            unknown="average",
         )
 
 
@@ -159,13 +147,37 @@ class Fits:
         return Factors.mean(members), history
 
 
-def _trial(placed: Placed, ratings: Ratings, recipe: ANLS) -> Factors:
-    """A fit of half the steps to what `Validation` leaves to learn from."""
+@dataclass(frozen=True)
+class Learning:
+    """Fits to most of the ratings, and the others to judge them by: those that `Validation` judges
+    lists by.
+    """
+
+    fits: Fits
+    unseen: Any
+
+    def rmse(self, recipe: ANLS) -> float:
+        """The error of a fit on the ratings that it has not seen."""
+        factors, _ = replace(self.fits, watch=None).one(recipe)
+        found = uncertainty.opened(self.fits.placed, factors).errors(self.unseen)
+        off = found.prediction.clip(*self.fits.ratings.scale) - found.truth
+        return math.sqrt(float(off @ off) / max(len(off), 1))
+
+
+@contextmanager
+def learning_part(fits: Fits) -> Iterator[Learning]:
+    """Most of the ratings, where the work is done."""
+    seen, unseen = fits.placed.split(SEED, SHARE)
+    try:
+        yield Learning(replace(fits, placed=seen), unseen)
+    finally:
+        seen.close()
+
+
+def halved(recipe: ANLS) -> ANLS:
+    """With half the steps."""
     half = [replace(phase, steps=(phase.steps + 1) // 2) for phase in recipe.phases]
-    seen, _ = placed.split(SEED, SHARE)
-    factors, _ = Fits(seen, ratings, None).one(replace(recipe, phases=half))
-    seen.close()
-    return factors
+    return replace(recipe, phases=half)
 
 
 class _Counter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import repeat
 
 import numpy as np
@@ -35,19 +34,17 @@ LEAST = 1e-6
 """The weight of tastes in trials in place of zero, which would bring items back that are out."""
 
 
-def blended(
-    ratings: Ratings, factors: Factors, trial: Callable[[], Factors]
-) -> tuple[Links, Weights]:
+def blended(ratings: Ratings, factors: Factors, trial: Factors) -> tuple[Links, Weights]:
     """The links of the items and the weights of the parts.
 
     The weights are those with the best lists on a part of the ratings that was held back, and that
-    neither links nor the trial's tastes have seen.
+    neither the links nor the trial's tastes have seen.
     """
     links, validation = Neighbours().links(ratings), Validation(ratings)
     relative = FIRST
     if len(validation.users):
         learning = validation.learning
-        relative = _best(_Tried(validation, _Parts(learning, trial(), TRIAL.links(learning))))
+        relative = _best(_Tried(validation, _Parts(learning, trial, TRIAL.links(learning))))
     return links, _Parts(ratings, factors, links).absolute(relative)
 
 

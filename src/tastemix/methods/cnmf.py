@@ -6,35 +6,40 @@ docs/beyond-the-paper.md has the alternatives that were tried, with figures.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from tastemix import checks
 from tastemix.data.ratings import Ratings
 from tastemix.engine.objective import LARGEST, Objective
-from tastemix.methods.averaged import Averaged, Fits, below, rank_for
+from tastemix.methods.averaged import Averaged, Fits, Learning, below, rank_for
+from tastemix.methods.blend import blended
 from tastemix.methods.recipe import ANLS
-from tastemix.model.uncertainty import opened
+from tastemix.model.factors import Factors, Head
 from tastemix.training.phase import Phase
 
-READABLE, MOST_RANK = 16, 30
-"""The most tastes of one fit, and of each of several."""
+READABLE, MOST_RANK = 14, 30
+"""The most tastes of one fit, and of each of several. With two offsets 14 make 16 coordinates."""
 LEAST_RIDGE = 0.05
 """The least ridge that is estimated, for ratings of standard deviation 1."""
 OFFSET = 0.25
 """The first offsets, likewise. An offset has the unit of the ratings, and a taste its root."""
-NOISES, PENALTIES = (0.45, 0.65, 0.9), (1.0, 3.0, 10.0)
-"""What the search tries; the middle ones where it has too few ratings."""
-TRIED_RANK, TRIED_STEPS = 8, 10
-"""Of the fits of the search: the best settings of small fits are those of large ones."""
+PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+NOISES = (0.23, 0.32, 0.45, 0.65, 0.9, 1.0)
+USUAL_PENALTY, USUAL_NOISE = 3.0, 0.65
+"""What the search may try, and what is taken where it has too few ratings."""
+TRIED_STEPS = 10
+MANY, MANY_RANK, MANY_STEPS = 300_000, 8, 6
+"""The fits of the search are short, and smaller from MANY ratings on: the best settings of small
+fits are those of large ones."""
+SHORT, MOST_SHORT, MARKED = 10, 64, 0.001
+"""Where rows have so few ratings on average, the rank is doubled up to MOST_SHORT for as long as
+the error falls by that share: items that share few users are alike in narrower ways."""
 FEWEST = 50
 """Ratings that a search takes."""
-SPLIT_SEED = 1
-SHARE, MOST_UNSEEN = 0.1, 200_000
-"""The share of the ratings that settings are compared on, and the most of them."""
 AT_ONCE = 1 << 20
 """Ratings widened at a time, which bounds the working memory."""
 
@@ -55,8 +60,8 @@ class CNMF(Averaged):
     model.
 
     With members above 1 it is the mean of several fits: somewhat more accurate, and harder to
-    read. `recommend` adds up tastes of `ranking` further factorisations, rated items and
-    popularity, as in ANMF.
+    read. `recommend` orders by the same tastes, beside rated items (`Neighbours`) and popularity;
+    with ranking=False by the predictions alone.
     """
 
     rank: int | None = None
@@ -64,12 +69,13 @@ class CNMF(Averaged):
     steps: int = 30
     noise: float | None = None
     choice_penalty: float | None = None
-    choice_shrinkage: float = 10.0
-    ranking: int = 1
+    choice_shrinkage: float = 15.0
+    ranking: bool = True
     seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "ranking", checks.flag("ranking", self.ranking))
         for name in ("noise", "choice_penalty"):
             if getattr(self, name) is not None:
                 checks.number(name, getattr(self, name), 1e-6, LARGEST)
@@ -82,9 +88,9 @@ class CNMF(Averaged):
         objective = Objective(
             l2=LEAST_RIDGE * spread,
             centre="choices",
-            choice_penalty=PENALTIES[1] if self.choice_penalty is None else self.choice_penalty,
+            choice_penalty=USUAL_PENALTY if self.choice_penalty is None else self.choice_penalty,
             choice_shrinkage=self.choice_shrinkage,
-            noise=(NOISES[1] if self.noise is None else self.noise) * spread**2,
+            noise=(USUAL_NOISE if self.noise is None else self.noise) * spread**2,
         )
         # Uniform on (0, 2 level), so that the first predictions are about the mean of the ratings.
         level = math.sqrt(max(mean - shift, spread) / (2 * rank))
@@ -99,49 +105,79 @@ class CNMF(Averaged):
             shift=shift,
         )
 
-    def settled(self, fits: Fits) -> Self:
-        """With noise and choice_penalty from a search, if they are None: each by a parabola."""
-        method = replace(self, rank=self.rank or self.usual_rank(fits.ratings))
-        if None not in (self.noise, self.choice_penalty) or len(fits.ratings) < FEWEST:
-            return method
-        share = min(SHARE, MOST_UNSEEN / len(fits.ratings))
-        seen, unseen = fits.placed.split(SPLIT_SEED, share)
-        trial = Fits(seen, fits.ratings, None)
-        small = replace(self, rank=TRIED_RANK, steps=TRIED_STEPS)
+    def ordered_by(self, fits: Fits, scores: Factors, learning: Learning, tried: Factors) -> Head:
+        """See Averaged.ordered_by: the tastes of the ratings."""
+        phases = tuple(self.recipe_for(fits.ratings).phases)
+        return Head(scores, phases, *blended(fits.ratings, scores, tried))
 
-        def error(method: CNMF) -> float:
-            factors, _ = trial.one(method.recipe_for(fits.ratings))
-            found = opened(seen, factors).errors(unseen)
-            off = found.prediction.clip(*fits.ratings.scale) - found.truth
-            return math.sqrt(float(off @ off) / len(off))
+    def settled(self, learning: Learning) -> Self:
+        """With rank, noise and choice_penalty, where they are None, from a search by small fits."""
+        ratings = learning.fits.ratings
+        method = replace(self, rank=self.rank or self.usual_rank(ratings))
+        if None not in (self.noise, self.choice_penalty) or len(ratings) < FEWEST:
+            return method
+        small = replace(method, steps=TRIED_STEPS)
+        if len(ratings) >= MANY:
+            small = replace(self, rank=MANY_RANK, steps=MANY_STEPS)
+
+        def error(**settings: Any) -> float:
+            return learning.rmse(replace(small, **settings).recipe_for(ratings))
 
         if small.choice_penalty is None:
-            best = _lowest(PENALTIES, lambda tried: error(replace(small, choice_penalty=tried)))
+            best = _lowest(PENALTIES, lambda tried: error(choice_penalty=tried))
             small = replace(small, choice_penalty=best)
+        if self.rank is None and _short_rows(ratings):
+            small = replace(small, rank=_enough(small.rank or 1, lambda rank: error(rank=rank)))
+            more = min((1 + (self.members > 1)) * (small.rank or 1), MOST_SHORT)
+            method = replace(method, rank=max(method.rank or 1, more))
         if small.noise is None:
-            best = _lowest(NOISES, lambda tried: error(replace(small, noise=tried)))
+            best = _lowest(NOISES, lambda tried: error(noise=tried))
             small = replace(small, noise=best)
-        seen.close()
         return replace(method, noise=small.noise, choice_penalty=small.choice_penalty)
 
     def usual_rank(self, ratings: Ratings) -> int:
-        """The rank where none is given."""
+        """The rank where none is given, and rows are not short."""
         one = rank_for(ratings, READABLE)
         return one if self.members == 1 else min(2 * one, MOST_RANK)
 
 
-def _lowest(tried: tuple[float, float, float], error: Callable[[float], float]) -> float:
-    """Where a parabola through three errors is lowest, on a scale of logarithms.
+def _short_rows(ratings: Ratings) -> bool:
+    return len(ratings) < SHORT * (len(ratings.users) + len(ratings.items))
 
-    It goes at most a third of a spacing beyond the three; where there is no lowest point, the best
-    of them is taken.
+
+def _enough(rank: int, error: Callable[[int], float]) -> int:
+    """The rank, doubled for as long as the error falls markedly."""
+    lowest = error(rank)
+    while 2 * rank <= MOST_SHORT:
+        found = error(2 * rank)
+        if found > lowest * (1 - MARKED):
+            break
+        rank, lowest = 2 * rank, found
+    return rank
+
+
+def _lowest(tried: Sequence[float], error: Callable[[float], float]) -> float:
+    """Where a parabola is lowest that goes through the best of the values tried and those beside
+    it, on a scale of logarithms.
+
+    The middle three are tried first, and others only where they may be better than these.
     """
-    x, y = np.log(tried), [error(value) for value in tried]
-    bend, slope, _ = np.polyfit(x, y, 2)
-    if not bend > 0:
-        return tried[int(np.argmin(y))]
-    beyond = (x[2] - x[0]) / 6
-    return float(f"{math.exp(np.clip(-slope / (2 * bend), x[0] - beyond, x[2] + beyond)):.3g}")
+    middle = len(tried) // 2
+    known = {at: error(tried[at]) for at in (middle - 1, middle, middle + 1)}
+    while True:
+        best = min(known, key=known.__getitem__)
+        beside = [at for at in (best - 1, best + 1) if 0 <= at < len(tried)]
+        missing = [at for at in beside if at not in known]
+        if not missing:
+            break
+        known |= {at: error(tried[at]) for at in missing}
+    if len(beside) == 1:
+        return tried[best]
+    around = best - 1, best, best + 1
+    bend, slope, _ = np.polyfit(
+        np.log([tried[at] for at in around]), [known[at] for at in around], 2
+    )
+    return float(f"{math.exp(-slope / (2 * bend)):.3g}") if bend > 0 else tried[best]
 
 
 def _moments(ratings: Ratings) -> tuple[float, float]:

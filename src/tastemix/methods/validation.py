@@ -14,13 +14,14 @@ from tastemix.model.factors import Scores
 from tastemix.model.links import in_stars
 from tastemix.model.topn import chosen
 
-SEED, SHARE = 2, 0.1
+SEED, SHARE = 0, 0.1
 """Which ratings are held back, and the share of them."""
 LIKED = 4.0
 """Stars of an item that is worth being on a list."""
 LENGTH = 10
-MOST_SCORES, AT_ONCE = 1 << 27, 1 << 22
-"""Scores of the users that are judged for all items, and those held at a time."""
+ENOUGH_USERS, MOST_SCORES, AT_ONCE = 3000, 1 << 23, 1 << 22
+"""Users that are judged, or more while their scores for all items are so few; scores held at a
+time."""
 
 
 class Validation:
@@ -32,7 +33,7 @@ class Validation:
         self.learning = ratings.subset(~taken)
         self._held = ratings.subset(taken & liked).by_user
         there = np.flatnonzero(self._held.counts).astype(np.int32)
-        most = max(1, MOST_SCORES // len(ratings.items))
+        most = max(ENOUGH_USERS, MOST_SCORES // len(ratings.items))
         if len(there) > most:
             there = there[np.linspace(0, len(there) - 1, most).astype(np.int64)]
         if len(self.learning) == 0:

@@ -13,7 +13,7 @@ from tastemix.engine import placed_by
 from tastemix.engine.base import Engine
 from tastemix.errors import ParameterError
 from tastemix.model import distil, explain, fold_in
-from tastemix.model.factors import Head, Population
+from tastemix.model.factors import Factors, Head, Population
 from tastemix.model.links import stars_by_user
 from tastemix.model.ordering import Ordering
 from tastemix.model.usual import counted_from_usual
@@ -39,7 +39,7 @@ def updated(
     with placed_by(engine, both) as placed:
         where = placed, users, items, checks.whole("steps", steps, least=0)
         head, done = fold_in.updated(Head(model.factors, model.phases), *where)
-        if ranking is not None:
+        if ranking is not None and not model.shares_tastes:
             ranking, _ = fold_in.updated(ranking, *where)
     if ranking is not None and ranking.links is not None:
         ranking = dataclasses.replace(ranking, links=ranking.links.over(items))
@@ -51,15 +51,16 @@ def updated(
     if noise is not None:
         noise = noise.rows("users", users).rows("items", items)
     populations = Population.of(both.users, both.by_user), Population.of(both.items, both.by_item)
+    scores = counted_from_usual(head.factors, *populations)
     return dataclasses.replace(
         model,
-        scores=counted_from_usual(head.factors, *populations),
+        scores=scores,
         users=populations[0],
         items=populations[1],
         mean=both.by_user.mean(),
         history=(*model.history, *history),
         ratings=both,
-        ranking=ranking,
+        ranking=_sharing(model, ranking, scores),
         noise=noise,
         labels=None if labels is None else labels.over(both.items),
         origin=None,
@@ -78,13 +79,13 @@ def compressed(model: Model, rank: int | None, engine: Engine | str | None = Non
     if rank is None:
         rank = len(explain.tastes_of(model.factors)) * 3 // (2 * model.factors.members)
     ranking = model.ranking
-    if ranking is not None:
+    if ranking is not None and not model.shares_tastes:
         ranking = dataclasses.replace(ranking, factors=ranking.factors.parts[0])
     scores = distil.compressed(model.factors, model.ratings, rank, engine)
     return dataclasses.replace(
         model,
         scores=scores,
-        ranking=ranking,
+        ranking=_sharing(model, ranking, scores),
         method="Compressed",
         parameters={"rank": rank, "of": model.made_by},
         origin=None,
@@ -98,11 +99,15 @@ def folded(model: Model, given: Ratings, side: Side, engine: Engine | str | None
         return _with_ratings(model, model.scores, given, side)
     half, ranking = given.half(side), model.ranking
     scores = fold_in.folded(Head(model.factors, model.phases), half, side, engine)
-    if ranking is not None:
+    newcomers = model.newcomers[side]
+    if newcomers is not None:
+        scores = newcomers.joined(scores.side(side), half)
+    if ranking is not None and not model.shares_tastes:
         ranking = dataclasses.replace(ranking, factors=fold_in.folded(ranking, half, side, engine))
-        if side == "items":
-            weights = ranking.weights._replace(rated=0.0)
-            ranking = dataclasses.replace(ranking, links=None, weights=weights)
+    if ranking is not None and side == "items":
+        weights = ranking.weights._replace(rated=0.0)
+        ranking = dataclasses.replace(ranking, links=None, weights=weights)
+    ranking = _sharing(model, ranking, scores)
     new = np.full(len(given.ids(side)), -1, np.int32)
     changed: dict[str, Any] = {side: Population.of(given.ids(side), half)}
     changed["noise"] = None if model.noise is None else model.noise.rows(side, new)
@@ -118,6 +123,13 @@ def folded(model: Model, given: Ratings, side: Side, engine: Engine | str | None
         numbering=None,
         **changed,
     )
+
+
+def _sharing(model: Model, ranking: Head | None, scores: Factors) -> Head | None:
+    """The ranking with these factors, if it shared those of the model."""
+    if ranking is None or not model.shares_tastes:
+        return ranking
+    return dataclasses.replace(ranking, factors=scores)
 
 
 def _with_ratings(model: Model, scores: Ordering, given: Ratings, side: Side) -> Model:

@@ -220,6 +220,11 @@ class Head:
     links: Links | None = None
     weights: Weights = Weights()
 
+    def stretched(self, factors: Factors, unit: float) -> Head:
+        """With these factors, whose predictions are so many times as long; scores stay."""
+        weights = self.weights._replace(tastes=self.weights.tastes / unit)
+        return replace(self, factors=factors, weights=weights)
+
 
 @dataclass(frozen=True, eq=False)
 class Population:

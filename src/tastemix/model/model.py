@@ -23,6 +23,7 @@ from tastemix.errors import DataError, ParameterError
 from tastemix.model import changes, everyone, explain, fold_in, lists, topn
 from tastemix.model.factors import Factors, Floats, Head, Population, Scores
 from tastemix.model.links import Weights, stars_by_user
+from tastemix.model.newcomer import Newcomers
 from tastemix.model.ordering import Ordering
 from tastemix.model.person import NewItem, Person
 from tastemix.model.similar import Directions
@@ -58,7 +59,7 @@ class Model:
     ratings: Ratings | None = field(default=None, repr=False)
     """The training ratings, unless the model was saved without them."""
     ranking: Head | None = field(default=None, repr=False)
-    """The factors that `recommend` uses, if not those of the predictions."""
+    """What `recommend` orders by, if not the predictions; its factors may be those of `scores`."""
     noise: Noise | None = field(default=None, repr=False)
     unknown: Unknown = "mean"
     """How ids without training ratings are predicted: by means, or by the average row."""
@@ -86,7 +87,10 @@ class Model:
         users = Population.of(ratings.users, ratings.by_user)
         items = Population.of_items(ratings)
         if isinstance(scores, Factors):
-            scores = counted_from_usual(scores, users, items)
+            usual = counted_from_usual(scores, users, items)
+            if ranking is not None and ranking.factors is scores:
+                ranking = dataclasses.replace(ranking, factors=usual)
+            scores = usual
         return Model(
             scores=scores,
             users=users,
@@ -143,6 +147,11 @@ class Model:
     def shown(self, item: int) -> str:
         """How the item of a dense number is called: by its title, or else by its id."""
         return str(self.items.ids[item]) if self.labels is None else self.labels.shown(item)
+
+    @property
+    def shares_tastes(self) -> bool:
+        """Whether what `recommend` orders by is made of the tastes of the predictions."""
+        return self.ranking is not None and self.ranking.factors is self.scores
 
     @overload
     def predict(
@@ -222,6 +231,13 @@ class Model:
             raise ParameterError(f"fallback is {fallback!r}: choose 'mean' or None")
         if fallback == "mean" and self.unknown == "average":
             result = self.factors.pairs_or_average(user, item)
+            for newcomers, new, others in (
+                (self.newcomers["users"], user, item),
+                (self.newcomers["items"], item, user),
+            ):
+                if newcomers is not None:
+                    alone = (new < 0) & (others >= 0)
+                    result[alone] = newcomers.means[others[alone]] + self.factors.shift
         else:
             result = self.scores.pairs(np.maximum(user, 0), np.maximum(item, 0))
             if fallback == "mean":
@@ -376,7 +392,7 @@ class Model:
         ratings = None if self.numbering else self.ratings
         shown = self.items, ratings, self.labels
         rating = Tastes(self.factors, *shown, known.get("rating"))
-        if self.ranking is None:
+        if self.ranking is None or self.shares_tastes:
             return {"rating": rating, "score": rating}
         return {
             "rating": rating,
@@ -398,6 +414,15 @@ class Model:
         """The n users with the most similar mix of tastes: user and similarity; see `similar`."""
         number = self.users.ids.number(user)
         return self.user_directions.like(self.factors.users[number], n, number)
+
+    @cached_property
+    def newcomers(self) -> Mapping[Side, Newcomers | None]:
+        """What new users, and new items, are predicted by while little is known of them."""
+        factors = self.factors
+        return {
+            "users": Newcomers.of(factors, "users", self.items),
+            "items": Newcomers.of(factors, "items", self.users),
+        }
 
     @cached_property
     def item_directions(self) -> Directions:

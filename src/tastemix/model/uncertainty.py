@@ -8,7 +8,7 @@ these; the coefficients are fitted by maximum likelihood to ratings that a trial
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +24,6 @@ from tastemix.model.factors import Factors, Floats
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 COEFFICIENTS = 7
-SPLIT_SEED = 0
-UNSEEN = 0.1
-"""The share of the ratings that the trial fit does not see."""
 SHRINKAGE = 8.0
 """Average residuals added to those of each user and item, which may be few."""
 MOST_JUDGED = 200_000
@@ -54,6 +51,11 @@ class Noise:
         features = _features((self.users, self.items), counts, (user, item), place)
         return np.exp(0.5 * _bounded(features @ self.coefficients))
 
+    def stretched(self, unit: float) -> Noise:
+        """For ratings that are so many times as long."""
+        first, *others = self.coefficients
+        return dataclasses.replace(self, coefficients=(first + 2 * math.log(unit), *others))
+
     def side(self, side: Side) -> Floats:
         """The shares of one side."""
         return self.users if side == "users" else self.items
@@ -72,19 +74,17 @@ def placed_on(prediction: Floats, scale: Scale) -> Floats:
 
 
 def estimate(
-    placed: Placed, factors: Factors, scale: Scale, trial: Callable[[Placed], Factors]
+    placed: Placed, factors: Factors, scale: Scale, seen: Placed, unseen: Any, trial: Factors
 ) -> Noise:
-    """The variance around the predictions of factors, from the errors of a trial fit on ratings it
-    has not seen.
+    """The variance around the predictions of factors, from the errors of a trial fit to the ratings
+    `seen` on those it has not seen.
     """
-    seen, unseen = placed.split(SPLIT_SEED, UNSEEN)
-    session = opened(seen, trial(seen))
+    session = opened(seen, trial)
     found = session.errors(unseen)
     some = slice(None, None, max(1, -(-len(found.truth) // MOST_JUDGED)))
     found = Errors(found.user[some], found.item[some], found.truth[some], found.prediction[some])
     prediction = found.prediction.clip(*scale)
     spreads = session.spread("users"), session.spread("items")
-    seen.close()
     counts = spreads[0].counts, spreads[1].counts
     pairs = found.user, found.item
     features = _features(_shares(*spreads), counts, pairs, placed_on(prediction, scale))

@@ -80,6 +80,7 @@ class About:
     held: Held
     members: int
     ranking: AboutRanking | None
+    """What `recommend` orders by, where that has tastes of its own; see `order`."""
     noise: tuple[float, ...] | None
     """The coefficients; the users' and items' shares are in their tables."""
     uuids: tuple[What, ...]
@@ -93,6 +94,8 @@ class About:
     """The mean that users, and items, are pulled towards; what each suggests is in its table."""
     ridges: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     """How strongly, at least; what each one's uncertainty adds is in its table."""
+    order: Weights | None = None
+    """What `recommend` orders by, where its tastes are those of the ratings."""
     scores: Literal["factors", "links"] = "factors"
     """What the model's own scores are made of: vectors, or what users rated and the links."""
     numbering: AboutNumbering | None = None
@@ -106,7 +109,7 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
             "this model was loaded without its ratings: save it with ratings=False"
         )
     linked = isinstance(model.scores, Ordering)
-    factors = NO_FACTORS if linked else model.factors
+    factors, own = NO_FACTORS if linked else model.factors, _own_ranking(model)
     try:
         _check(model)
     except ModelFileError as error:
@@ -133,7 +136,7 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
         shift=factors.shift,
         held=factors.held,
         members=factors.members,
-        ranking=None if model.ranking is None else _about_ranking(model, model.ranking),
+        ranking=None if own is None else _about_ranking(model, own),
         noise=None if model.noise is None else model.noise.coefficients,
         uuids=tuple(what for what, kind in kinds.items() if is_uuid(kind)),
         fingerprint=None if kept is None else kept.fingerprint,
@@ -141,10 +144,13 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
         unknown=model.unknown,
         pulls=None if factors.pulls is None else _lines(p.mean for p in factors.pulls),
         ridges=_lines(p.least for p in factors.pulls) if _estimated(factors.pulls) else None,
+        order=model.ranking.weights if model.ranking is not None and own is None else None,
         scores="links" if linked else "factors",
         numbering=None if linked else numbering.about(model, "rating", factors),
     )
     index = {**dataclasses.asdict(about), "held": about.held._asdict()}
+    if about.order is not None:
+        index["order"] = about.order._asdict()
     if about.ranking is not None:
         index["ranking"]["held"] = about.ranking.held._asdict()
         index["ranking"]["weights"] = about.ranking.weights._asdict()
@@ -193,6 +199,11 @@ def _damaged(path: str | os.PathLike[str]) -> Iterator[None]:
     except TastemixError as error:
         reason = str(error)[:_LONGEST_REASON]
         raise ModelFileError(f"{os.fspath(path)} is incomplete or damaged: {reason}") from None
+
+
+def _own_ranking(model: Model) -> Head | None:
+    """What `recommend` orders by, if that has tastes of its own."""
+    return None if model.shares_tastes else model.ranking
 
 
 def _about_ranking(model: Model, head: Head) -> AboutRanking:
@@ -250,6 +261,11 @@ def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
         factors, numbered["score"] = numbering.read(factors, of.numbering)
         links = _read_links(tables, items.ids, about) if of.weights.rated else None
         ranking = Head(factors, of.phases, links, of.weights)
+    elif about.order is not None:
+        if not isinstance(scores, Factors):
+            raise ModelFileError("it orders by tastes and has none")
+        links = _read_links(tables, items.ids, about) if about.order.rated else None
+        ranking = Head(scores, about.phases, links, about.order)
     if about.noise is not None:
         shares = (column(tables[f"{what}s"], "noise", pa.float64()) for what in get_args(What))
         noise = Noise(about.noise, *(share.to_numpy() for share in shares))
@@ -410,8 +426,8 @@ def _population_table(model: Model, what: What) -> pa.Table:
         columns["suggests"] = _lists(pull.z)
         if _estimated(model.factors.pulls) and pull.variances is not None:
             columns["variance"] = _lists(pull.variances)
-    if model.ranking is not None:
-        columns["ranking"] = _lists(model.ranking.factors.side(side))
+    if (own := _own_ranking(model)) is not None:
+        columns["ranking"] = _lists(own.factors.side(side))
     if model.noise is not None:
         columns["noise"] = model.noise.side(side)
     return with_plain_ids(pa.table(columns), "id")

@@ -31,8 +31,10 @@ def about(model: Model, of: Of, factors: Factors) -> AboutNumbering | None:
     if model.origin is None and model.numbering is None:
         return None
     known, averages = model.tastes_of(of).numbering, factors.averages
+    means = np.zeros(factors.rank)  # Someone new has one coordinate more, which is no taste.
+    means[: len(known.means)] = known.means
     return AboutNumbering(
-        _line(known.means),
+        _line(means),
         tuple(map(int, known.order)),
         _line(known.adds),
         (_line(averages[0]), _line(averages[1])),

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from tastemix.errors import ModelFileError
 
 LATER = frozenset(
-    {"About.unknown", "About.pulls", "About.ridges", "About.scores"}
+    {"About.unknown", "About.pulls", "About.ridges", "About.scores", "About.order"}
     | {"Objective.choice_penalty", "Objective.choice_shrinkage", "Objective.noise"}
     | {"AboutRanking.weights", "About.numbering", "AboutRanking.numbering"}
 )

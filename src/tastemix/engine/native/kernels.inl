@@ -406,6 +406,49 @@ template <int L, int N> bool spread(const HalfStep& h, Row& row, int width, Aski
     return true;
 }
 
+// Whether n ratings cost less one by one, n²k, than Q⁻¹ does, k³/2; up to 16 fit into the scratch memory.
+INLINE bool few(const HalfStep& h, int64_t row, int width) {
+    const int64_t count = h.pointers[row + 1] - h.pointers[row];
+    return count <= 16 && 2 * count <= width;
+}
+
+// The same where ratings are few. Each takes b bᵀ off Q⁻¹, which starts as R⁻¹, R the ridges: with
+// u = Q⁻¹y before it, b = u/√(1 + y·u). An entry is at least 1/Q_rr, whatever rounding says.
+template <int L, int N> void spread_few(const HalfStep& h, const Row& row, int width, float* taken) {
+    if (N) width = N * L;
+    const int32_t* index = h.indices + h.pointers[row.number];
+    const int count = int(h.pointers[row.number + 1] - h.pointers[row.number]);
+    float* v = h.variances + row.number * width;
+    float* first = row.step;
+    for (int i = 0; i < width; i += L) {
+        store<L>(first + i, inverse_of<L>(load<L>(row.ridge + i), load<L>(h.movable + i)));
+        store<L>(v + i, load<L>(first + i));
+    }
+    for (int a = 0; a < count; a++) {
+        const float* y = h.fixed + int64_t(index[a]) * width;
+        float* b = taken + a * width;
+        for (int i = 0; i < width; i += L) store<L>(b + i, load<L>(first + i) * load<L>(y + i));
+        for (int e = 0; e < a; e++) {
+            const float* earlier = taken + e * width;
+            Vec<L> part{};
+            for (int i = 0; i < width; i += L) part += load<L>(earlier + i) * load<L>(y + i);
+            const Vec<L> dot = all<L>(total<L>(part));
+            for (int i = 0; i < width; i += L) store<L>(b + i, load<L>(b + i) - dot * load<L>(earlier + i));
+        }
+        Vec<L> part{};
+        for (int i = 0; i < width; i += L) part += load<L>(b + i) * load<L>(y + i);
+        const float power = total<L>(part);
+        const Vec<L> scale = all<L>(1 / __builtin_sqrtf(1 + (power > 0 ? power : 0)));
+        for (int i = 0; i < width; i += L) {
+            const Vec<L> taken_off = load<L>(b + i) * scale;
+            store<L>(b + i, taken_off);
+            store<L>(v + i, load<L>(v + i) - taken_off * taken_off);
+        }
+    }
+    for (int i = 0; i < width; i += L)
+        store<L>(v + i, h.variance * larger<L>(load<L>(v + i), load<L>(row.inverse + i)));
+}
+
 template <int L, int N>
 void descend(const HalfStep& h, int64_t begin, int64_t end, float threshold, float* scratch, Descent* out) {
     const int width = N ? N * L : h.width;
@@ -442,7 +485,8 @@ void descend(const HalfStep& h, int64_t begin, int64_t end, float threshold, flo
             decrease += gain;
             updates += gain > 0;
             if (gain > 0) continue;
-            if (h.variances && !spread<L, N>(h, rows[i], width, asking)) return;
+            if (h.variances && few(h, rows[i].number, width)) spread_few<L, N>(h, rows[i], width, pack);
+            else if (h.variances && !spread<L, N>(h, rows[i], width, asking)) return;
             if (take(rows[i])) continue;
             live--;
             const Row done = rows[i];

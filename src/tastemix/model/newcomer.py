@@ -1,0 +1,71 @@
+"""Someone new, of whom few ratings are known: between what others give and what the factors say.
+
+With n ratings the prediction is b = β (x·y_j) + (1 − β)(m_j + o), β = n / (n + FADE): x the row
+that was folded in, m_j the mean of the other side's row j, and o the mean of a − m_j over the n
+ratings, shrunk. The means are one more coordinate of the other side, and part of the baseline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tastemix.data.ratings import Half, Side
+from tastemix.engine.sides import OTHER, Floats, Held, Matrix
+from tastemix.model.factors import Factors, Population
+
+FADE = 3.0
+"""Ratings at which both count the same."""
+OFFSET_SHRINKAGE = 5.0
+"""Ratings that say as much of someone's offset as is known before: noise over spread."""
+MEAN_SHRINKAGE = 5.0
+"""Likewise of a mean, which is drawn towards what the usual row predicts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Newcomers:
+    """What rows of one side are predicted by as long as few of their ratings are known."""
+
+    side: Side
+    means: Floats
+    """Of each row of the other side, counted from the shift."""
+    factors: Factors
+    """With the means as the last coordinate of the other side."""
+
+    @staticmethod
+    def of(factors: Factors, side: Side, others: Population) -> Newcomers | None:
+        """None where the usual rows are not known, or the factors are a mean of several."""
+        pulls = factors.pulls
+        if factors.members > 1 or pulls is None or pulls.of(side).least is None:
+            return None
+        rows, averages = factors.side(OTHER[side]), factors.averages
+        here, there = averages if side == "users" else averages[::-1]
+        usual = rows @ here
+        trust = others.count / (others.count + MEAN_SHRINKAGE)
+        given = np.where(others.count > 0, others.mean - factors.shift, usual)
+        means = usual + trust * (given - usual)
+        wide = np.column_stack([rows, means]).astype(np.float32)
+        none = np.zeros((0, factors.rank + 1), np.float32)
+        held = {each: factors.held.of(each) for each in ("users", "items")}
+        held[side] = (*held[side], factors.rank)
+        users, items = (none, wide) if side == "users" else (wide, none)
+        extended = Factors(users, items, factors.shift, Held(**held))
+        own, others_row = np.append(here, 0.0), np.append(there, means.mean())
+        averages = (own, others_row) if side == "users" else (others_row, own)
+        return Newcomers(side, means, extended.with_averages(averages))
+
+    def joined(self, rows: Matrix, half: Half) -> Factors:
+        """The factors with rows that were folded in from the ratings of `half`."""
+        counts = half.counts
+        left = FADE / (counts + FADE)
+        residuals = half.values.astype(np.float64) - self.factors.shift - self.means[half.indices]
+        sums = np.bincount(half.rows, residuals, len(counts))
+        offsets = left * sums / (counts + OFFSET_SHRINKAGE)
+        found = np.column_stack([rows * (1 - left)[:, None], left])
+        for coordinate in self.factors.held.of(OTHER[self.side]):
+            found[:, coordinate] += offsets
+        found = np.ascontiguousarray(found, np.float32)
+        if self.side == "users":
+            return self.factors.for_users(found)
+        return replace(self.factors, items=found).with_averages(self.factors.averages)
