@@ -69,6 +69,16 @@ class Pull(NamedTuple):
         parts: list[Any] = [x if x is None else np.ascontiguousarray(x[..., here]) for x in self]
         return Pull(*parts)
 
+    def widened(self, mean: float) -> Pull:
+        """With one coordinate more, of which choices say nothing and which is sure."""
+        least, variances = self.least, self.variances
+        return Pull(
+            np.append(self.mean, mean),
+            np.pad(self.z, ((0, 0), (0, 1))),
+            None if least is None else np.append(least, least.max()),
+            None if variances is None else np.pad(variances, ((0, 0), (0, 1))),
+        )
+
     def scaled(self, by: Floats, other: Floats) -> Pull:
         """That of rows whose coordinates are so many times as large, as are those of the others."""
         return Pull(

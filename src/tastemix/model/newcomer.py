@@ -7,12 +7,12 @@ ratings, shrunk. The means are one more coordinate of the other side, and part o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tastemix.data.ratings import Half, Side
-from tastemix.engine.sides import OTHER, Floats, Held, Matrix
+from tastemix.engine.sides import OTHER, SIDES, Floats, Held, Matrix, Pulls
 from tastemix.model.factors import Factors, Population
 
 FADE = 3.0
@@ -30,6 +30,8 @@ class Newcomers:
     side: Side
     means: Floats
     """Of each row of the other side, counted from the shift."""
+    base: Factors
+    """That rows are folded into."""
     factors: Factors
     """With the means as the last coordinate of the other side."""
 
@@ -39,6 +41,9 @@ class Newcomers:
         pulls = factors.pulls
         if factors.members > 1 or pulls is None or pulls.of(side).least is None:
             return None
+        if len(factors.held.of(side)) > len(factors.held.of(OTHER[side])):
+            means = factors.side(OTHER[side])[:, -1].astype(np.float64)
+            return Newcomers(side, means, _narrowed(factors), factors)
         rows, averages = factors.side(OTHER[side]), factors.averages
         here, there = averages if side == "users" else averages[::-1]
         usual = rows @ here
@@ -50,10 +55,12 @@ class Newcomers:
         held = {each: factors.held.of(each) for each in ("users", "items")}
         held[side] = (*held[side], factors.rank)
         users, items = (none, wide) if side == "users" else (wide, none)
-        extended = Factors(users, items, factors.shift, Held(**held))
-        own, others_row = np.append(here, 0.0), np.append(there, means.mean())
+        typical = {side: 0.0, OTHER[side]: float(means.mean())}
+        wide_pulls = Pulls(*(pulls.of(each).widened(typical[each]) for each in SIDES))
+        extended = Factors(users, items, factors.shift, Held(**held), pulls=wide_pulls)
+        own, others_row = np.append(here, 0.0), np.append(there, typical[OTHER[side]])
         averages = (own, others_row) if side == "users" else (others_row, own)
-        return Newcomers(side, means, extended.with_averages(averages))
+        return Newcomers(side, means, factors, extended.with_averages(averages))
 
     def joined(self, rows: Matrix, half: Half) -> Factors:
         """The factors with rows that were folded in from the ratings of `half`."""
@@ -68,4 +75,15 @@ class Newcomers:
         found = np.ascontiguousarray(found, np.float32)
         if self.side == "users":
             return self.factors.for_users(found)
-        return replace(self.factors, items=found).with_averages(self.factors.averages)
+        return self.factors.for_items(found).with_averages(self.factors.averages)
+
+
+def _narrowed(factors: Factors) -> Factors:
+    """Without the last coordinate, that of the means."""
+    last = factors.rank - 1
+    users, items = (np.ascontiguousarray(rows[:, :last]) for rows in (factors.users, factors.items))
+    held = Held(*(tuple(r for r in coordinates if r < last) for coordinates in factors.held))
+    pulls = factors.pulls and factors.pulls.columns(0, last)
+    here, there = factors.averages
+    narrow = Factors(users, items, factors.shift, held, pulls=pulls)
+    return narrow.with_averages((here[:last], there[:last]))

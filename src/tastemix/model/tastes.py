@@ -119,7 +119,8 @@ class Tastes:
 
     def item_weights(self, rows: NDArray[np.float32]) -> Floats:
         """(items, tastes): the weights of rows of items; in an average, the mean of the members."""
-        weights: Floats = (rows * self._means)[:, self._coordinates].mean(axis=2)
+        here = self._coordinates
+        weights: Floats = (rows[:, here] * self._means[here]).mean(axis=2)
         return weights
 
     @cached_property
