@@ -213,3 +213,30 @@ def test_attributes_without_columns_are_refused() -> None:
     model = tm.NMF(2, steps=1).fit(random_ratings(6, 6, 0.9))
     with pytest.raises(DataError, match="the table of items has no columns"):
         model.tastes(attributes=pa.table({}))
+
+
+def test_lists_of_words_without_end_are_refused(tmp_path: Path) -> None:
+    """Eight million equal numbers in ten lists are a kilobyte or two on disk."""
+    ends = pa.array(np.arange(0, 8_000_001, 800_000, dtype=np.int32))
+    lists = pa.ListArray.from_arrays(ends, pa.array(np.zeros(8_000_000, np.int64)))
+    pq.write_table(pa.table({"id": range(10), "w": lists}), tmp_path / "x", compression="zstd")
+    with pytest.raises(DataError, match="bytes of memory or more, and may take"):
+        tm.read_items(tmp_path / "x")
+    assert len(tm.read_items(tmp_path / "x", max_memory=2**30)) == 10
+
+
+def test_a_process_that_ends_after_a_refusal_does_not_abort(tmp_path: Path) -> None:
+    """Arrow is still reading ahead, in threads of its own."""
+    with gzip.open(tmp_path / "x", "wb", 1) as file:
+        file.write(b"id,title,genres\n1,a," + b"a|" * 15_000_000 + b"\n2,b,c\n")
+    program = (
+        "import sys, tastemix as tm\n"
+        "try: tm.read_items(sys.argv[1])\n"
+        "except tm.TastemixError: print('refused')\n"
+    )
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / "x")],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (0, "refused\n", "")

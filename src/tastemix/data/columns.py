@@ -68,3 +68,9 @@ def first_line(error: Exception) -> str:
     """The first line of what an error says."""
     said = str(getattr(error, "strerror", None) or error).strip()
     return (said or type(error).__name__).splitlines()[0]
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether an entry is a list of values."""
+    types = pa.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))

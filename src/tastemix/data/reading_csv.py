@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import io
+import threading
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -286,17 +289,41 @@ def opener(
     return opened
 
 
+_OPEN: weakref.WeakSet[_Counted] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_reading() -> None:
+    """Arrow reads ahead in threads of its own, also after an error. They must not be in Python when
+    the interpreter ends, which would abort the process.
+    """
+    for stream in list(_OPEN):
+        stream.end()
+
+
 class _Counted(io.RawIOBase):
     """A stream that is refused once its rows would take more memory than they may."""
 
     def __init__(self, stream: Any, file: Path, allowed: int) -> None:
         self._stream, self._file, self._allowed = stream, file, allowed
         self._bytes = self._lines = 0
+        self._reading, self._ended = threading.Lock(), False
+        _OPEN.add(self)
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
+        with self._reading:
+            return b"" if self._ended else self._counted(size)
+
+    def end(self) -> None:
+        """Wait for a read under way, and let there be no other."""
+        self._ended = True
+        with self._reading:
+            pass
+
+    def _counted(self, size: int) -> bytes:
         data: bytes = self._stream.read(size)
         self._bytes += len(data)
         self._lines += max(data.count(b"\n"), data.count(b"\r"))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tastemix import checks
 from tastemix.data import memory, places, reading_csv, reading_parquet
-from tastemix.data.columns import first_line, is_text, positions, validated
+from tastemix.data.columns import first_line, is_list, is_text, positions, validated
 from tastemix.data.dialect import Told
 from tastemix.data.ids import CONVERSION_ERRORS, Ids, Indices, as_arrow, encode
 from tastemix.data.items import Items, Words
@@ -25,6 +25,8 @@ TITLES = ("title", "name")
 SEPARATOR = "|"
 OPTIONS = "id=, title= and attributes="
 _BYTES_A_WORD = 16
+_BYTES_LISTED = 48
+"""What an element of a list takes on its way to a word."""
 
 
 def read_items(
@@ -160,7 +162,7 @@ def _titles(ids: Ids, row: Indices, column: Any, name: str | None) -> tuple[Indi
 def _texts(column: Any, name: str) -> tuple[pa.Array, Indices]:
     """The distinct texts of a column, trimmed, and the place of each entry's, −1 without any."""
     encoded = _plain(column, name)
-    if not _is_list(encoded.type) and pa.types.is_nested(encoded.type):
+    if not is_list(encoded.type) and pa.types.is_nested(encoded.type):
         raise DataError(f"the column {name!r} is of type {encoded.type}: leave it out, or name it")
     if not pa.types.is_dictionary(encoded.type):
         encoded = encoded.dictionary_encode()
@@ -177,7 +179,10 @@ def _words(
     plain: pa.ChunkedArray, name: str, separator: str, allowed: int | None
 ) -> tuple[NDArray[np.int64], pa.DictionaryArray]:
     """The words of a column and the rows they are in."""
-    if _is_list(plain.type):
+    if is_list(plain.type):
+        if allowed is not None:
+            count = pc.sum(pc.list_value_length(plain)).as_py() or 0
+            memory.refuse_more(count * _BYTES_LISTED, allowed, f"the column {name!r}")
         rows = np.asarray(pc.list_parent_indices(plain.combine_chunks()), np.int64)
         return _without_none(rows, _cast(pc.list_flatten(plain.combine_chunks()), name))
     texts, code = _texts(plain, name)
@@ -202,14 +207,9 @@ def _without_none(rows: NDArray[np.int64], words: Any) -> tuple[NDArray[np.int64
     return rows[there], pa.DictionaryArray.from_arrays(pa.array(code[there]), texts)
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
 def _may_be_words(kind: pa.DataType) -> bool:
     """Whether a column of this type is looked at if it is not named: text, numbers, lists."""
-    if _is_list(kind) or pa.types.is_dictionary(kind):
+    if is_list(kind) or pa.types.is_dictionary(kind):
         return _may_be_words(kind.value_type)
     return bool(is_text(kind) or pa.types.is_primitive(kind) or pa.types.is_string_view(kind))
 

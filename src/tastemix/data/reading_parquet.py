@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pyarrow as pa
 
 from tastemix.data import memory
-from tastemix.data.columns import is_text, positions
+from tastemix.data.columns import is_list, is_text, positions
 from tastemix.data.pages import I64, STRUCT, Claims, footer_of, row_groups, value
 from tastemix.errors import DataError
 
@@ -102,7 +102,9 @@ def _checked(
 
 
 def _width(kind: pa.DataType) -> int | None:
-    """Bytes of an entry, None where they differ."""
+    """Bytes of an entry, None where they differ; those of a list are its elements."""
+    if is_list(kind):
+        return _width(kind.value_type)
     try:
         return int(kind.bit_width + 7) // 8
     except ValueError:
