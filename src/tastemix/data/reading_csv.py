@@ -280,7 +280,7 @@ def opener(
 
     def opened() -> Any:
         stream: Any = pa.input_stream(file, compression=compression)
-        if counted:
+        if counted or long:
             stream = _Counted(stream, file, allowed)
         if long:
             stream = _Shortened(stream, long)
