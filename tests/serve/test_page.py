@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 import tastemix as tm
 from tastemix.data.datasets import demo
-from tests.serve.browser import chromium, served
+from tests.serve.running import Running, running
 
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -26,6 +27,19 @@ YOU = "/you?" + "&".join(f"r={quote(dish)}:{stars}" for dish, stars in RATED.ite
 PERSON, ITEM = "/person/Abeni%20B.", f"/item/{quote(SLASHED, safe='')}"
 PAGES = ("/", "/taste/3", ITEM, PERSON, YOU, "/you", "/compare")
 READY = "main[aria-busy=false]"
+
+
+def chromium() -> str:
+    """The path of a Chromium; without one the tests are skipped."""
+    names = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        pytest.skip("there is no Chromium on the PATH: apt-get install chromium")
+    return found
+
+
+def local(service: Running) -> str:
+    return f"http://127.0.0.1:{service.port}"
 
 
 def titled(name: str) -> str:
@@ -48,7 +62,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tm.CNMF(6).fit(tm.Ratings.from_table(table, scale=(1, 5))).save(to / "dishes.tastemix")
     rows = [f'"{name}","{titled(name)}"' for name in set(ids)]
     (to / "items.csv").write_text("\n".join(["item,title", *rows]), "utf-8")
-    rows = [{"method": "CNMF(6)", "rmse": 0.71, "ndcg": 0.9}, {"method": "Popular", "rmse": 0.9}]
+    rows = [
+        {"method": "CNMF(6)", "rmse": 0.71, "ndcg": 0.9},
+        {"method": "Popular", "rmse": 0.9, "ndcg": 0.5},
+    ]
     (to / "methods.json").write_text(json.dumps(rows), "utf-8")
     return to
 
@@ -60,8 +77,9 @@ def model(folder: Path) -> tm.Model:
 
 @pytest.fixture(scope="session")
 def address(folder: Path) -> Iterator[str]:
-    with served(folder / "dishes.tastemix", "--items", folder / "items.csv") as at:
-        yield at
+    options = ("--items", folder / "items.csv", "--compare", folder / "methods.json")
+    with running(folder / "dishes.tastemix", *options) as service:
+        yield local(service)
 
 
 @pytest.fixture(scope="session")
@@ -143,6 +161,7 @@ STATES = {
     "you": (YOU, show_reasons),
     "nothing rated": ("/you", nothing),
     "unknown rated": ("/you?r=nope:3", nothing),
+    "methods": ("/compare", nothing),
     "unknown item": ("/item/nope", nothing),
     "suggestions": ("/", search("la")),
     "no suggestion": ("/", search("qqq")),
@@ -170,7 +189,7 @@ def test_what_loads_is_said_to_load(opened: Open) -> None:
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_nothing_is_wider_than_the_screen(opened: Open, width: int) -> None:
     page = opened("/", width=width)
-    for path in PAGES[:-1]:
+    for path in PAGES:
         page.goto(path)
         page.wait_for_selector(READY)
         beyond = page.evaluate("document.documentElement.scrollWidth - innerWidth")
@@ -296,6 +315,15 @@ def test_a_taste_is_renamed_and_keeps_its_name(opened: Open, folder: Path) -> No
         assert ("Smoke & ash" in kept) == bool(typed)
 
 
+def test_methods_are_shown_with_the_best_figures_bold(opened: Open) -> None:
+    page = opened("/")
+    page.click("text=Methods")
+    playwright.expect(page.locator("tbody tr")).to_have_text(
+        ["CNMF(6)0.7100.900", "Popular0.9000.500"]
+    )
+    assert page.locator("tbody b").all_inner_texts() == ["0.710", "0.900"]
+
+
 def test_the_map_is_walked_by_arrow_keys(opened: Open, model: tm.Model) -> None:
     page = opened("/")
     page.wait_for_selector(".map svg")
@@ -332,8 +360,8 @@ def test_a_wide_scale_has_sliders_and_bars_from_a_baseline_below_zero(
     browser: Any, tmp_path: Path
 ) -> None:
     tm.CNMF(4).fit(stretched()).save(tmp_path / "wide.tastemix")
-    with served(tmp_path / "wide.tastemix") as at:
-        page = browser.new_page(base_url=at)
+    with running(tmp_path / "wide.tastemix") as service:
+        page = browser.new_page(base_url=local(service))
         page.goto("/you")
         page.wait_for_selector(READY)
         page.locator("[type=range]").first.focus()
@@ -346,8 +374,8 @@ def test_a_wide_scale_has_sliders_and_bars_from_a_baseline_below_zero(
 
 def test_tastes_below_zero_go_back_along_the_bar(browser: Any, tmp_path: Path) -> None:
     tm.SSVD(5).fit(stretched()).save(tmp_path / "svd.tastemix")
-    with served(tmp_path / "svd.tastemix") as at:
-        page = browser.new_page(base_url=at)
+    with running(tmp_path / "svd.tastemix") as service:
+        page = browser.new_page(base_url=local(service))
         page.goto("/person/Ada")
         page.wait_for_selector(".rec")
         rows = page.locator(".rec").all()
@@ -359,8 +387,8 @@ def test_a_model_that_only_orders_shows_an_order(browser: Any, tmp_path: Path) -
     dishes = demo.ratings()
     model = tm.Neighbours().fit(dishes)
     model.save(tmp_path / "order.tastemix")
-    with served(tmp_path / "order.tastemix") as at:
-        page = browser.new_page(base_url=at)
+    with running(tmp_path / "order.tastemix") as service:
+        page = browser.new_page(base_url=local(service))
         page.goto("/person/Ada")
         page.wait_for_selector(READY)
         best = model.recommend("Ada", 10)["item"].to_pylist()

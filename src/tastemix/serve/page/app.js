@@ -8,13 +8,14 @@ import {
 
 
 const OFFERED = 12;
+const MAP = "map?n=500";
 const UNTOLD = "This model was saved without its ratings and does not tell.";
 
 /** All tastes: a map of items, and what is typical of each taste. */
 async function overview(common) {
   const { model, tastes } = common;
-  if (!model.tastes) return ["No tastes", empty(`A ${model.method} model has none. Look for items and people above.`)];
-  const map = await known("map?n=500");
+  if (!tastes.length) return ["No tastes", empty(`A ${model.method} model has none. Look for items and people above.`)];
+  const map = await known(MAP);
   return [many(tastes.length, "taste"),
     lead(`Every prediction here is a sum of tastes, learnt from what ${count(model.users)} people said about `,
       `${count(model.items)} items. `, h("a", { href: "/you" }, "Rate a few items and see yours.")),
@@ -84,15 +85,16 @@ async function person(common, id) {
 
 const rated = ({ ratings, mean }) => many(ratings, "rating") + (mean === null ? "" : `, ${fixed(mean)} on average`);
 
-/** Methods side by side, where a report of `tastemix compare` was given. */
+/** Methods side by side, where a report of `tastemix compare` was given; the best figures are bold. */
 async function compare() {
-  const rows = await ask("comparison");
+  const { methods } = await ask("comparison");
   const columns = { rmse: "RMSE", mae: "MAE", ndcg: "NDCG", rank_score: "RankScore", catalogue_precision_at_10: "P@10" };
-  const shown = Object.keys(columns).filter((name) => rows.some((row) => row[name] != null));
+  const shown = Object.keys(columns).filter((name) => methods[0]?.[name] != null);
+  const best = shown.map((name) => Math[["rmse", "mae"].includes(name) ? "min" : "max"](...methods.map((row) => row[name])));
   return ["Methods",
-    lead("Each fitted to a part of the ratings and judged on the rest. Errors (RMSE, MAE) are better when low, the others when high."),
-    h("div", { class: "wide" }, table("Methods", ["Method", ...shown.map((name) => columns[name])], rows.map((row) =>
-      [row.method, ...shown.map((name) => row[name] == null ? "" : fixed(row[name], 3))])))];
+    lead("Fitted to a part of the ratings, judged on the rest. RMSE and MAE are better when low."),
+    h("div", { class: "wide", tabindex: 0 }, table("Methods", ["Method", ...shown.map((name) => columns[name])], methods.map((row) =>
+      [row.method, ...shown.map((name, at) => h(row[name] === best[at] ? "b" : "span", {}, fixed(row[name], 3)))])))];
 }
 
 /** The ratings in the address, ?r=2571:5&r=1:4. The last colon divides, since ids may have their own. */
@@ -187,9 +189,8 @@ let turn = 0;
 
 /** What all pages know: the model, its tastes, and ways to go on. */
 async function common() {
-  const model = await known("model");
-  const none = { tastes: [] };
-  const [{ tastes }, map] = model.tastes ? await Promise.all([known("tastes"), known("map?n=1")]) : [none, none];
+  const [model, { tastes }, map] = await Promise.all([known("model"),
+    ...["tastes", "map?n=1"].map((path) => known(path).catch(() => ({ tastes: [] })))]);
   const angle = ({ x, y }) => Math.atan2(y - 0.5, x - 0.5);
   map.tastes.sort((a, b) => angle(a) - angle(b))
     .forEach(({ taste, name }, turn) => Object.assign(tastes[taste - 1], { name, turn }));
@@ -214,6 +215,7 @@ async function show(scroll = 0, first = false) {
 
 async function opened() {
   const [, name, id = ""] = /^\/([^/]*)\/?(.*)$/.exec(location.pathname);
+  if (!name) known(MAP);
   if (!PAGES[name]) throw refusal("No such page", "There is no page at this address.");
   return PAGES[name](await common(), decodeURIComponent(id));
 }
@@ -221,8 +223,7 @@ async function opened() {
 function trouble(error) {
   if (!error.title) console.error(error);
   return [error.title ?? "Something went wrong", h("p", { class: "lead", role: "alert" }, error.message),
-    h("p", {}, h("button", { type: "button", click: () => again() }, "Try again")),
-    h("p", {}, h("a", { href: "/" }, "All tastes"))];
+    h("button", { type: "button", click: () => again() }, "Try again")];
 }
 
 /** Go to another page of this site. */

@@ -38,7 +38,7 @@ export const table = (caption, heads, rows, foot) => h("table", {},
   h("tbody", {}, rows.map(row)), foot && h("tfoot", {}, row(foot)));
 
 const row = ([head, ...cells]) => h("tr", {}, h("th", { scope: "row" }, head), cells.map((cell) =>
-  cell instanceof Node ? h("td", { class: "line", "aria-hidden": "true" }, cell) : h("td", { class: "n" }, cell)));
+  cell instanceof SVGElement ? h("td", { class: "line", "aria-hidden": "true" }, cell) : h("td", { class: "n" }, cell)));
 
 /** Say something to those who cannot see the page change. */
 export const announce = (text) => document.getElementById("live").replaceChildren(text);
