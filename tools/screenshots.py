@@ -86,7 +86,7 @@ def main() -> None:
             page = browser.new_page(base_url=at, color_scheme=theme, viewport=size)
             for name, path in PAGES.items():
                 shot = Image.open(io.BytesIO(shoot(page, name, path)))
-                shot.save(OUT / f"{name}-{width}-{theme}.webp", quality=80, method=6)
+                shot.save(OUT / f"{name}-{width}-{theme}.webp", quality=60, method=6)
             page.close()
 
 

@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     users = pa.array(map(str, dishes.users.values)).take(pa.array(half.rows))
     table = pa.table({"user": users, "item": items, "rating": half.values})
     to = tmp_path_factory.mktemp("served")
-    tm.CNMF(6).fit(tm.Ratings.from_table(table, scale=(1, 5))).save(to / "dishes.tastemix")
+    tm.CNMF(9).fit(tm.Ratings.from_table(table, scale=(1, 5))).save(to / "dishes.tastemix")
     rows = [f'"{name}","{titled(name)}"' for name in set(ids)]
     (to / "items.csv").write_text("\n".join(["item,title", *rows]), "utf-8")
     rows = [
@@ -203,23 +203,27 @@ def cents(text: str) -> int:
 def check_bars(page: Any, ratings: dict[str, float]) -> None:
     """Bars and tables add up to the number beside them, and this is what the model predicts."""
     assert page.locator(".rec").count() == len(ratings)
+    bars = page.locator(".bar")
+    totals = bars.evaluate_all("bars => bars.map(bar => +bar.dataset.total)")
     for row, (title, rating) in zip(page.locator(".rec").all(), ratings.items(), strict=True):
         assert row.locator("a").first.inner_text() == titled(title)
         shown = cents(row.locator(".number").inner_text())
         assert shown == pytest.approx(100 * rating, abs=0.5 + 1e-9)
         boxes = row.locator("rect").evaluate_all(
-            "boxes => boxes.map(box => [box.getBoundingClientRect().right,"
-            " Number(box.dataset.value), box.getBoundingClientRect().width])"
+            "boxes => boxes.map(box => [box.getBoundingClientRect().left,"
+            " box.getBoundingClientRect().right, Number(box.dataset.value)])"
         )
         total = float(row.locator(".bar").get_attribute("data-total"))
-        assert sum(value for _, value, _ in boxes) == pytest.approx(total)
+        assert sum(value for _, _, value in boxes) == pytest.approx(total)
         assert min(total, 5) == pytest.approx(rating)
         left, right = row.locator(".bar").evaluate(
             "bar => [bar.getBoundingClientRect().left, bar.getBoundingClientRect().right]"
         )
-        longest = (right - left) * total / max(5, total)
-        assert boxes[-1][0] - left <= longest + 0.5
-        assert sum(width for _, _, width in boxes) == pytest.approx(longest, rel=0.01, abs=9)
+        scale = (right - left) / max(5, *totals)
+        starts = [left, *(end for _, end, _ in boxes[:-1])]
+        for (begin, end, value), start in zip(boxes, starts, strict=True):
+            assert begin == pytest.approx(start, abs=2)  # half of a line around each box
+            assert end - begin == pytest.approx(value * scale, abs=2)
         row.locator("button").click()
         printed = row.locator("tbody td").all_inner_texts()
         assert sum(map(cents, printed)) == shown
@@ -300,7 +304,7 @@ def test_search_by_keyboard_opens_what_it_suggests(opened: Open) -> None:
     playwright.expect(page.locator("h1")).to_have_text(text.rsplit("\n", 1)[0])
     assert page.evaluate("document.activeElement.tagName") == "H1"
     page.go_back()
-    playwright.expect(page.locator("h1")).to_have_text("6 tastes")
+    playwright.expect(page.locator("h1")).to_have_text("9 tastes")
 
 
 def test_a_taste_is_renamed_and_keeps_its_name(opened: Open, folder: Path) -> None:

@@ -36,7 +36,7 @@ function drawn({ bar, rating, std }, parts, { low, high, from, ticks, share }) {
     ticks.map((tick) => line("tick", tick, tick, 0, 30)),
     parts.map(({ taste, kind, name, value }) => {
       const left = Math.min(end, end += value);
-      return value && s("rect", {
+      return value !== 0 && s("rect", {
         class: taste ? `taste-${taste}` : kind, x: at(left), y: value < 0 ? 10 : 6, width: share(Math.abs(value)),
         height: value < 0 ? 6 : 14, "data-value": value,
       }, s("title", {}, `${name}: ${fixed(value)}`));
