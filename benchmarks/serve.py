@@ -1,7 +1,8 @@
 """The service under load, on loopback with wrk: python benchmarks/serve.py [MODEL] [--items FILE].
 
 Everything is in one run: a constant answer from bare ASGI behind the same server, then the routes.
-Processor time is that of the worker, from /proc. Writes docs/performance/serve.{json,md}.
+Processor time is that of the worker, from /proc. Writes docs/performance/serve.{json,md}; a part
+that is given as 0 keeps its figures of the run before.
 """
 
 from __future__ import annotations
@@ -10,19 +11,28 @@ import argparse
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 import tastemix as tm
+from tastemix.data.ratings import Half
+from tastemix.model.factors import Factors
+from tastemix.model.links import Weights
+from tastemix.model.ordering import Ordering
+from tastemix.serve.finding import Finder
 
 OUT = Path(__file__).parent.parent / "docs" / "performance"
 HERTZ = os.sysconf("SC_CLK_TCK")
@@ -298,18 +308,59 @@ def ready(model: str, items: list[str]) -> float:
     return min(times)
 
 
+LARGE = 3_000_000
+
+
+def large() -> dict[str, float]:
+    """Processor milliseconds in a generated catalogue of three million items, the least of some."""
+    random, letters = np.random.default_rng(0), list("abcdefghijklmnopqrstuvwxyz")
+    words = np.array(["".join(random.choice(letters, 3 + at % 7)) for at in range(50_000)])
+    titles = words[np.minimum(random.zipf(1.3, (LARGE, 3)) - 1, len(words) - 1)]
+    joined = np.char.add(np.char.add(titles[:, 0], " "), titles[:, 1])
+    finder = Finder(pa.array(joined, pa.large_string()), random.zipf(1.5, LARGE))
+    asked = ["", "a", "ab", "abc", str(words[3]), f"{words[3][:2]} {words[5][:1]}", "q z"]
+    items, users = random.random((LARGE, 16), np.float32), random.random((10, 16), np.float32)
+    popular = random.random(LARGE, np.float32)
+    factors = Factors(users, items)
+    ordering = Ordering(factors, None, None, popular, Weights(1.0, 0.0, 1.0))
+    nothing = Half(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+    one = np.zeros(1, np.int32)
+    return {
+        "search, slowest of seven": max(least(lambda q=q: finder.find(q, 0, 20)) for q in asked),
+        "top ten by tastes": least(lambda: factors.best(one, nothing, None, 10)),
+        "top ten by tastes and popularity": least(lambda: ordering.best(one, nothing, None, 10)),
+    }
+
+
+def least(call: Callable[[], Any], times: int = 8) -> float:
+    """Processor milliseconds of a call."""
+    found = []
+    for _ in range(times):
+        began = time.process_time()
+        call()
+        found.append(time.process_time() - began)
+    return 1e3 * min(found[1:])
+
+
 def main() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
     parser.add_argument("--items")
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--swaps", type=int, default=100)
     parser.add_argument("--ends", type=int, default=20)
+    parser.add_argument("--large", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--overload", type=int, default=30)
     given = parser.parse_args()
     items = ["--items", given.items] if given.items else []
     users = len(tm.load(given.model).users.ids)
-    found: dict[str, Any] = {"ready_cpu_s": ready(given.model, items)}
+    kept = OUT / "serve.json"
+    found: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
+    found["ready, processor s"] = ready(given.model, items)
+    if given.large:
+        found["3 M items, processor ms"] = large()
     with (
         server(sys.executable, "-c", CONSTANT, forks=False) as constant,
         server(*serve(given.model, *items)) as process,
@@ -330,7 +381,7 @@ def main() -> None:
     if given.ends:
         found["ends"] = ends(given.ends)
     OUT.mkdir(exist_ok=True)
-    (OUT / "serve.json").write_text(json.dumps(found, indent=2) + "\n")
+    kept.write_text(json.dumps(found, indent=2) + "\n")
     (OUT / "serve.md").write_text(table(found))
     print(table(found))
 
@@ -350,7 +401,7 @@ def table(found: dict[str, Any]) -> str:
     facts = [
         f"| {name} | {value:.3g} |" for name, value in found.items() if isinstance(value, float)
     ]
-    for name in ("swaps", "ends", "overload"):
+    for name in ("3 M items, processor ms", "swaps", "ends", "overload"):
         if name in found:
             facts += [
                 f"| {name}: {key} | {value:.4g} |"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import select
 import signal
 import socket
@@ -33,6 +34,8 @@ TOO_OFTEN, WITHIN = 5, 10.0
 """Workers that end by themselves within so many seconds before the service gives up."""
 ENDING = protocol.as_bytes(busy(503, "the service is ending: ask again in a moment", 2))
 Say = Callable[[str], None]
+Told = tuple[float, socket.socket]
+"""A connection that was told to go, and when."""
 
 
 @dataclass
@@ -71,6 +74,8 @@ class Parent:
 
     def run(self) -> None:
         """Serve until SIGTERM or Ctrl-C, then until the workers have ended."""
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # One for each connection.
         self._listen_to_signals()
         self._seen = self._identity()
         self._service = self._prepared(self._load(1))
@@ -196,26 +201,25 @@ class Parent:
         self._dismiss(self._workers, signal.SIGTERM)
         self._workers = []
         until = time.monotonic() + 3 * self._service.limits.seconds
-        told: list[tuple[float, socket.socket]] = []
+        told: list[Told] = []
         while self._leaving:
             told = self._refuse_new(told)
             self._leaving = [each for each in self._leaving if not _ended(each)]
             if time.monotonic() > until:
                 self._kill()
-        self._refuse_new(told, wait=0)
+        self._listening.listen(0)  # Connections that nobody would accept are not established.
+        told = self._refuse_new(told, wait=0)
         self._listening.close()
+        while told := _heard_out(told):
+            time.sleep(0.02)
 
     def _kill(self) -> None:
         for each in (*self._workers, *self._leaving):
             with suppress(ProcessLookupError):
                 os.kill(each.pid, signal.SIGKILL)
 
-    def _refuse_new(
-        self, told: list[tuple[float, socket.socket]], wait: float = 0.05
-    ) -> list[tuple[float, socket.socket]]:
-        """Answer new connections with 503. They are closed a second later: an answer is lost where
-        a connection is closed before its request was read.
-        """
+    def _refuse_new(self, told: list[Told], wait: float = 0.05) -> list[Told]:
+        """Answer new connections with 503, and close those that were answered a second ago."""
         select.select([self._listening], [], [], wait)
         with suppress(OSError):
             while True:
@@ -225,15 +229,7 @@ class Parent:
                     connection.send(ENDING)
                     connection.shutdown(socket.SHUT_WR)
                 told.append((time.monotonic(), connection))
-        kept = []
-        for at, connection in told:
-            if time.monotonic() - at < 1:
-                with suppress(OSError):
-                    connection.recv(65536)
-                kept.append((at, connection))
-            else:
-                connection.close()
-        return kept
+        return _heard_out(told)
 
     def _listen_to_signals(self) -> None:
         for each in self._wake:
@@ -257,6 +253,21 @@ def _ended(each: Worker) -> bool:
         return os.waitpid(each.pid, os.WNOHANG)[0] == each.pid
     except ChildProcessError:
         return True
+
+
+def _heard_out(told: list[Told]) -> list[Told]:
+    """Read what these send, and close those that are a second old: an answer is lost where a
+    connection is closed before its request was read.
+    """
+    kept = []
+    for at, connection in told:
+        if time.monotonic() - at < 1:
+            with suppress(OSError):
+                connection.recv(65536)
+            kept.append((at, connection))
+        else:
+            connection.close()
+    return kept
 
 
 def _told(ready: int) -> int:

@@ -19,7 +19,7 @@ from tastemix.serve.protocol import Protocol
 BACKLOG = 2048
 TICK = 0.1
 """Seconds between looks at the clock, the log and what is left to do."""
-LINGER = 1.0
+LINGER = 3.0
 """Seconds that an idle connection is kept when the worker is to end: a request may be coming."""
 
 
