@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tastemix as tm
+from tastemix.data import reading_csv
 from tastemix.errors import ColumnError, DataError, IdError, ParameterError, RatingError
 
 Row = tuple[Any, Any, float]
@@ -272,6 +273,18 @@ def test_wide_and_narrow_blocks_meet_delimiters_of_two_characters_anywhere(tmp_p
     expected = [(f"u{n}" + "x" * (n % 17), n, float(n % 5)) for n in range(120_000)]
     text = "".join(f"{u}::{i}::{r:g}::9\n" for u, i, r in expected)
     assert read(tmp_path, text, **POSITIONS) == sorted(expected)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 7])
+def test_a_delimiter_of_two_characters_may_lie_across_what_is_read_at_once(
+    size: int, tmp_path: Path
+) -> None:
+    text = b"a::b:c::::d:\n1::2::3:"
+    (tmp_path / "r").write_bytes(text)
+    stream = reading_csv.opener(tmp_path / "r", None, None, "::")()
+    pieces = list(iter(lambda: stream.read(size), b""))
+    assert all(len(piece) <= size for piece in pieces)
+    assert b"".join(pieces) == text.replace(b"::", b"\x1f")
 
 
 def test_zeros_beside_a_scale_are_warned_about(tmp_path: Path) -> None:

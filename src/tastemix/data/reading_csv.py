@@ -342,17 +342,17 @@ class _Shortened(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        data: bytes = self._rest + self._stream.read(size)
-        while 0 < len(data) < len(self._delimiter) and (more := self._stream.read(size)):
-            data += more
-        first = self._delimiter[:1]
-        kept = 0
-        if len(data) >= len(self._delimiter):  # Its end may be the beginning of a delimiter.
-            tail = data[1 - len(self._delimiter) :]
-            kept = len(tail) - tail.index(first) if first in tail else 0
-            kept = 0 if data.endswith(self._delimiter) else kept
-        self._rest = data[len(data) - kept :]
-        return data[: len(data) - kept].replace(self._delimiter, SEPARATOR.encode())
+        # No more than was asked for may be returned.
+        while more := self._stream.read(size if size < 0 else max(size - len(self._rest), 1)):
+            *whole, last = (self._rest + more).split(self._delimiter)
+            # Its end may be the beginning of a delimiter.
+            starts = range(len(self._delimiter) - 1, 0, -1)
+            kept = next((n for n in starts if last.endswith(self._delimiter[:n])), 0)
+            self._rest = last[len(last) - kept :]
+            if data := SEPARATOR.encode().join([*whole, last[: len(last) - kept]]):
+                return data
+        data, self._rest = self._rest, b""
+        return data
 
 
 def _time_kind(guess: pa.DataType) -> pa.DataType:
