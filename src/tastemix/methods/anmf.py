@@ -81,7 +81,8 @@ class ANMF(Averaged):
         ordering = self.ordering(self.rank, fits.ratings.scale)
         found, _ = fits.mean(ordering, self.ranking)
         tried, _ = replace(learning.fits, watch=None).one(halved(ordering))
-        return Head(found, tuple(ordering.phases), *blended(fits.ratings, found, tried))
+        where = fits.ratings, fits.placed, learning.fits.placed
+        return Head(found, tuple(ordering.phases), *blended(*where, found, tried))
 
     @property
     def total_steps(self) -> int:

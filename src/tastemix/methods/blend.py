@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tastemix.data.ratings import Ratings
+from tastemix.engine.base import Placed
 from tastemix.methods.neighbours import Neighbours
 from tastemix.methods.validation import LENGTH, Validation
 from tastemix.model.factors import Factors, Population
@@ -26,25 +27,29 @@ TRIAL = Neighbours(candidates=200, tolerance=1e-4)
 ROUNDS = 2
 DOUBT = 0.25
 """Standard deviations of the hits by which other weights must be better."""
-SAMPLE = 500
-"""Users whose scores tell the standard deviations."""
+SAMPLE, LEAST_SAMPLE, SAMPLED = 500, 50, 1 << 21
+"""Users whose scores tell the standard deviations: as many, or fewer with so many scores."""
 CONTENDERS = 50
 """The best items of each part that may come to a list."""
 LEAST = 1e-6
 """The weight of tastes in trials in place of zero, which would bring items back that are out."""
 
 
-def blended(ratings: Ratings, factors: Factors, trial: Factors) -> tuple[Links, Weights]:
+def blended(
+    ratings: Ratings, placed: Placed, learning: Placed, factors: Factors, trial: Factors
+) -> tuple[Links, Weights]:
     """The links of the items and the weights of the parts.
+
+    placed, learning: the ratings, and what `Validation` leaves of them, where the work is done.
 
     The weights are those with the best lists on a part of the ratings that was held back, and that
     neither the links nor the trial's tastes have seen.
     """
-    links, validation = Neighbours().links(ratings), Validation(ratings)
+    links, validation = Neighbours().links(ratings, placed), Validation(ratings)
     relative = FIRST
     if len(validation.users):
-        learning = validation.learning
-        relative = _best(_Tried(validation, _Parts(learning, trial, TRIAL.links(learning))))
+        links_then = TRIAL.links(validation.learning, learning)
+        relative = _best(_Tried(validation, _Parts(validation.learning, trial, links_then)))
     return links, _Parts(ratings, factors, links).absolute(relative)
 
 
@@ -52,12 +57,13 @@ class _Parts:
     """What tastes, rated items and popularity add to scores, each by itself."""
 
     def __init__(self, ratings: Ratings, factors: Factors, links: Links) -> None:
-        self.popularity = Population.of(ratings.items, ratings.by_item).stars(ratings.scale)
+        self.popularity = Population.of_items(ratings).stars(ratings.scale)
         self.tastes = Ordering(factors, None, None, self.popularity, Weights())
         stars = stars_by_user(ratings)
         self.rated = Ordering(None, links, stars, self.popularity, Weights(0.0, 1.0))
         rated = np.flatnonzero(ratings.by_user.counts).astype(np.int32)
-        self._sample = rated[:: max(1, len(rated) // SAMPLE)]
+        users = min(SAMPLE, max(LEAST_SAMPLE, SAMPLED // len(ratings.items)))
+        self._sample = rated[:: max(1, len(rated) // users)]
 
     def absolute(self, relative: Weights) -> Weights:
         """The weights of the parts whose weights are these when each has standard deviation 1."""

@@ -40,8 +40,6 @@ SHORT, MOST_SHORT, MARKED = 10, 64, 0.001
 the error falls by that share: items that share few users are alike in narrower ways."""
 FEWEST = 50
 """Ratings that a search takes."""
-AT_ONCE = 1 << 20
-"""Ratings widened at a time, which bounds the working memory."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,8 @@ class CNMF(Averaged):
     def ordered_by(self, fits: Fits, scores: Factors, learning: Learning, tried: Factors) -> Head:
         """See Averaged.ordered_by: the tastes of the ratings."""
         phases = tuple(self.recipe_for(fits.ratings).phases)
-        return Head(scores, phases, *blended(fits.ratings, scores, tried))
+        where = fits.ratings, fits.placed, learning.fits.placed
+        return Head(scores, phases, *blended(*where, scores, tried))
 
     def settled(self, learning: Learning) -> Self:
         """With rank, noise and choice_penalty, where they are None, from a search by small fits."""
@@ -182,13 +181,6 @@ def _lowest(tried: Sequence[float], error: Callable[[float], float]) -> float:
 
 def _moments(ratings: Ratings) -> tuple[float, float]:
     """The mean of the ratings, and their standard deviation; of ratings all alike, the scale's."""
-    values, low = ratings.by_user.values, ratings.scale[0]
-    total = squares = 0.0
-    for first in range(0, len(values), AT_ONCE):
-        some = values[first : first + AT_ONCE].astype(np.float64) - low
-        total += float(some.sum())
-        squares += float(some @ some)
-    mean = total / len(values)
-    spread = math.sqrt(max(squares / len(values) - mean**2, 0.0))
-    length = ratings.scale[1] - low or 1.0
-    return mean + low, spread if spread > 1e-6 * length else length
+    mean, spread = ratings.moments
+    length = ratings.scale[1] - ratings.scale[0] or 1.0
+    return mean, spread if spread > 1e-6 * length else length

@@ -22,6 +22,8 @@ LENGTH = 10
 ENOUGH_USERS, MOST_SCORES, AT_ONCE = 3000, 1 << 23, 1 << 22
 """Users that are judged, or more while their scores for all items are so few; scores held at a
 time."""
+LEAST_USERS, MANY_SCORES = 1500, 1 << 25
+"""Fewer are judged where their scores are so many."""
 
 
 class Validation:
@@ -29,11 +31,13 @@ class Validation:
 
     def __init__(self, ratings: Ratings) -> None:
         taken = drawn(len(ratings), SEED, SHARE)
-        liked = in_stars(ratings.by_user.values, ratings.scale) >= LIKED
+        held = np.flatnonzero(taken)
+        liked = in_stars(ratings.by_user.stored[held], ratings.scale) >= LIKED
         self.learning = ratings.subset(~taken)
-        self._held = ratings.subset(taken & liked).by_user
+        self._held = ratings.subset(held[liked]).by_user
         there = np.flatnonzero(self._held.counts).astype(np.int32)
-        most = max(ENOUGH_USERS, MOST_SCORES // len(ratings.items))
+        enough = min(ENOUGH_USERS, max(LEAST_USERS, MANY_SCORES // len(ratings.items)))
+        most = max(enough, MOST_SCORES // len(ratings.items))
         if len(there) > most:
             there = there[np.linspace(0, len(there) - 1, most).astype(np.int64)]
         if len(self.learning) == 0:

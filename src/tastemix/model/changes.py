@@ -50,7 +50,7 @@ def updated(
     noise, labels = model.noise, model.labels
     if noise is not None:
         noise = noise.rows("users", users).rows("items", items)
-    populations = Population.of(both.users, both.by_user), Population.of(both.items, both.by_item)
+    populations = Population.of(both.users, both.by_user), Population.of_items(both)
     scores = counted_from_usual(head.factors, *populations)
     return dataclasses.replace(
         model,
