@@ -134,3 +134,12 @@ def test_the_predicted_spread_is_likelier_than_a_constant_one(name: str) -> None
 @pytest.mark.parametrize("name", ["ml-100k", "ml-1m", "jester"])
 def test_a_compressed_model_keeps_four_fifths_of_the_gain(name: str) -> None:
     assert measured("beyond/compression")["sets"][name]["kept"] >= 0.8
+
+
+def test_lists_from_clicks_are_as_good_as_those_of_tuned_peers() -> None:
+    found = {row["name"]: row for row in measured("beyond/implicit")["rows"]}
+    ours = found["tastemix `Implicit`"]["precision_at_10"]
+    assert ours >= found["implicit ALS"]["precision_at_10"]
+    assert ours >= 0.98 * found["EASE in NumPy"]["precision_at_10"]
+    for peer in ("implicit ALS", "EASE in NumPy"):
+        assert len(found[peer]["tried"]) >= 5

@@ -93,12 +93,14 @@ ENTRIES = (
 class Judge:
     """A split, a file of its training part for the workers, and our judge of their lists."""
 
-    def __init__(self, split: tuple[tm.Ratings, tm.Ratings], path: Path) -> None:
+    def __init__(
+        self, split: tuple[tm.Ratings, tm.Ratings], path: Path, relevant: float = RELEVANT
+    ) -> None:
         train, test = split
         half = train.by_user
         self.saved = isolated.save(path, half.rows, half.indices, half.values)
         self.train = train
-        self.relevant = test.subset(test.by_user.values >= RELEVANT).by_user
+        self.relevant = test.subset(test.by_user.values >= relevant).by_user
 
     def __call__(self, entry: Entry, settings: list[Setting], repeats: int) -> list[dict[str, Any]]:
         """Seconds and metrics of each setting; one row with the error if it failed."""
@@ -158,17 +160,23 @@ def at_an_edge(entry: Entry, setting: Setting) -> list[str]:
     ]
 
 
-def measure(quick: bool) -> dict[str, Any]:
-    ratings = tm.read(pages.movielens(), scale=(1, 5))
+def measure(
+    ratings: tm.Ratings,
+    entries: Sequence[Entry],
+    relevant: float,
+    quick: bool,
+    repeats: int = 3,
+) -> dict[str, Any]:
     split = tm.holdout(ratings)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        final = Judge(split, Path(folder) / "train.npz")
-        validation = Judge(tm.holdout(split.train, 0.1), Path(folder) / "validation.npz")
-        for entry in ENTRIES:
+        final = Judge(split, Path(folder) / "train.npz", relevant)
+        held = tm.holdout(split.train, 0.1)
+        validation = Judge(held, Path(folder) / "validation.npz", relevant)
+        for entry in entries:
             tried: list[dict[str, Any]] = []
             setting = entry.setting if quick else tuned(entry, validation, tried)
-            (row,) = final(entry, [setting], repeats=3)
+            (row,) = final(entry, [setting], repeats)
             edges = at_an_edge(entry, setting) if tried else []
             rows.append({"name": entry.name, **row, "edges": edges, "tried": tried})
             print(entry.name, row, flush=True)
@@ -201,7 +209,8 @@ def text(measured: dict[str, Any]) -> str:
 
 def main() -> None:
     options = pages.options(__doc__)
-    measured = measure(options.quick)
+    ratings = tm.read(pages.movielens(), scale=(1, 5))
+    measured = measure(ratings, ENTRIES, RELEVANT, options.quick)
     pages.write(options.folder, "topn", measured, text(measured))
 
 

@@ -46,12 +46,14 @@ _HOME = {
     "methods.baselines": ("Baseline", "Popular", "Random"),
     "methods.cnmf": ("CNMF",),
     "methods.default": ("fit",),
+    "methods.implicit": ("Implicit",),
     "methods.neighbours": ("Neighbours",),
     "methods.paper": ("MIXD", "MIXR", "NMF", "PR", "PRD", "PSVD", "RNMF", "SSVD"),
     "methods.recipe": ("ANLS",),
     "model.factors": ("Factors",),
     "model.model": ("Model",),
     "persistence": ("load",),
+    "plot.cards": ("show",),
     "training.phase": ("Phase",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -23,6 +23,7 @@ from tastemix.methods.baselines import Popular as Popular
 from tastemix.methods.baselines import Random as Random
 from tastemix.methods.cnmf import CNMF as CNMF
 from tastemix.methods.default import fit as fit
+from tastemix.methods.implicit import Implicit as Implicit
 from tastemix.methods.neighbours import Neighbours as Neighbours
 from tastemix.methods.paper import MIXD as MIXD
 from tastemix.methods.paper import MIXR as MIXR
@@ -36,6 +37,7 @@ from tastemix.methods.recipe import ANLS as ANLS
 from tastemix.model.factors import Factors as Factors
 from tastemix.model.model import Model as Model
 from tastemix.persistence import load as load
+from tastemix.plot.cards import show as show
 from tastemix.training.phase import Phase as Phase
 
 __version__: str

@@ -173,3 +173,22 @@ def test_the_shell_completes_commands_and_methods(ratings: Path) -> None:
     assert started(env=words).stdout.split() == ["fold-in"]
     words = {**shell, "COMP_WORDS": "tastemix train r.csv --method mix", "COMP_CWORD": "4"}
     assert started(env=words).stdout.split() == ["mixr", "mixd"]
+
+
+def test_figures_are_files(model: Path, ratings: Path, tmp_path: Path) -> None:
+    for name, *options in (
+        ("tastes.svg", model),
+        ("why.png", model, "--kind", "explain", "--user", "u3", "--item", "i2"),
+        ("ratings.svg", ratings),
+    ):
+        done = tastemix("plot", *options, "-o", tmp_path / name)
+        assert "drawn in" in done.stdout, done.stderr
+        assert (tmp_path / name).stat().st_size > 3000
+    assert ">i2 for u3<" not in (tmp_path / "tastes.svg").read_text()
+    assert "96 ratings of 8 items by 12" in (tmp_path / "ratings.svg").read_text()
+    for wrong, said in (
+        (("-o", "x.gif"), "x.gif ends in none of .svg, .png, .pdf"),
+        (("-o", "x.svg", "--kind", "pie"), "--kind is 'pie': choose one of tastes, map"),
+        (("-o", "x.svg", "--user", "u3"), "belong together: give all three"),
+    ):
+        assert said in tastemix("plot", model, *wrong).stderr

@@ -9,6 +9,8 @@ from tastemix.cli.compare import compare
 from tastemix.cli.console import OneSentence, say
 from tastemix.cli.demo import demo
 from tastemix.cli.doctor import doctor
+from tastemix.cli.inspect import inspect
+from tastemix.cli.plot import plot
 from tastemix.cli.predict import predict, similar
 from tastemix.cli.reproduce import datasets, reproduce
 from tastemix.cli.serve import serve
@@ -23,6 +25,7 @@ app = typer.Typer(
 )
 _COMMANDS = (
     demo,
+    inspect,
     compare,
     train,
     recommend,
@@ -32,6 +35,7 @@ _COMMANDS = (
     tastes,
     fold_in,
     update,
+    plot,
     evaluate,
     serve,
     reproduce,

@@ -38,7 +38,7 @@ def update(
     Example: tastemix update movies.tastemix new-ratings.csv
     """
     fitted = load(model)
-    table = choices.table(ratings, user, item, rating, fitted.scale, duplicates)
+    table = choices.table_for(fitted, ratings, user, item, rating, duplicates=duplicates)
     before = len(fitted.users.ids), len(fitted.items.ids)
     changed = fitted.update(table, steps=steps, engine=engine)
     users, items = len(changed.users.ids) - before[0], len(changed.items.ids) - before[1]

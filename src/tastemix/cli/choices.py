@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -12,19 +14,22 @@ import typer
 
 from tastemix import methods
 from tastemix.cli.console import warn
+from tastemix.data.columns import MissingColumnError
 from tastemix.data.items import Items
+from tastemix.data.plays import as_plays
 from tastemix.data.ratings import Duplicates, Ratings, read
 from tastemix.data.reading_items import read_items
 from tastemix.engine import ENGINES
 from tastemix.errors import DataError, ParameterError
 from tastemix.methods.recipe import Tunable
+from tastemix.model.model import Model
 
 METHODS = {
     method.__name__.lower(): method
     for method in (
         *(methods.NMF, methods.RNMF, methods.PR, methods.PRD, methods.MIXR, methods.MIXD),
         *(methods.PSVD, methods.SSVD, methods.Random, methods.Popular, methods.Baseline),
-        *(methods.ANMF, methods.CNMF),
+        *(methods.ANMF, methods.CNMF, methods.Implicit, methods.Neighbours),
     )
 }
 DEFAULT_RANK = 10
@@ -82,7 +87,9 @@ EngineOption = Annotated[
         help=f"Where to fit: {' or '.join(ENGINES)} (default: TASTEMIX_ENGINE, or cpu).",
     ),
 ]
-_KEYWORD = re.compile(r"\b(user|item|rating|scale|duplicates|missing)=(?:'(\w+)'|([0-9]+))?")
+_KEYWORD = re.compile(
+    r"\b(user|item|rating|scale|duplicates|missing|feedback)=(?:'(\w+)'|([0-9]+))?"
+)
 
 
 _ITEMS_KEYWORD = re.compile(r"\b(id|title)=")
@@ -132,16 +139,61 @@ def table(
 ) -> Ratings:
     """The ratings of a file; what is wrong with it is told by `read`, in terms of options."""
     keep = cast(Duplicates, duplicates)
-    who, what, stars = map(_column, (user, item, rating))
+    with in_options():
+        who, what, stars = map(_column, (user, item, rating))
+        return read(path, who, what, stars, scale=scale, duplicates=keep, **options)
+
+
+def plays(
+    path: str,
+    user: str,
+    item: str,
+    rating: str,
+    scale: Any,
+    duplicates: str,
+    **options: Any,
+) -> Ratings:
+    """The plays or clicks of a file; without a column of ratings every row is one."""
+    with in_options():
+        return as_plays(
+            path,
+            user=_column(user),
+            item=_column(item),
+            rating=None if rating == "rating" else _column(rating),
+            scale=scale,
+            duplicates=None if duplicates == "refuse" else duplicates,
+            **options,
+        )
+
+
+def table_for(
+    model: Model, path: str, user: str, item: str, rating: str, duplicates: str, **options: Any
+) -> Ratings:
+    """The ratings of a file on the scale of a model; or plays, if that is what it was fitted to."""
+    if model.implicit:
+        return plays(path, user, item, rating, None, duplicates, **options)
+    return table(path, user, item, rating, model.scale, duplicates, **options)
+
+
+@contextmanager
+def in_options() -> Iterator[None]:
+    """Errors and warnings that name arguments name the options of a command instead."""
     try:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always")
-            found = read(path, who, what, stars, scale=scale, duplicates=keep, **options)
+            yield
     except DataError as error:
-        raise type(error)(_KEYWORD.sub(_as_option, str(error))) from error
-    for warning in told:
-        warn(_KEYWORD.sub(_as_option, str(warning.message)))
-    return found
+        told = with_options(str(error))
+        if isinstance(error, MissingColumnError):
+            raise MissingColumnError(told, error.column) from error
+        raise type(error)(told) from error
+    for warning in noted:
+        warn(with_options(str(warning.message)))
+
+
+def with_options(text: str) -> str:
+    """A text that names arguments, with the options of a command in their place."""
+    return _KEYWORD.sub(_as_option, text)
 
 
 def items(path: Path | None, id: str | None = None, title: str | None = None) -> Items | None:

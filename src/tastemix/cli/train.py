@@ -12,6 +12,7 @@ from rich.table import Table
 
 from tastemix.cli import choices
 from tastemix.cli.console import out, progress, say
+from tastemix.data.plays import refuse_plays
 from tastemix.data.ratings import Ratings
 from tastemix.engine import engine_of
 from tastemix.errors import ParameterError
@@ -80,6 +81,13 @@ def train(
     items: choices.ItemsFile = None,
     items_id: choices.ItemsId = None,
     items_title: choices.ItemsTitle = None,
+    feedback: Annotated[
+        str | None,
+        typer.Option(
+            help="implicit: the file holds plays or clicks, and needs no column of ratings; "
+            "explicit: it holds ratings, even if they look like plays.",
+        ),
+    ] = None,
     engine: choices.EngineOption = None,
 ) -> None:
     """Fit a model to a file of ratings and save it.
@@ -90,6 +98,8 @@ def train(
     Examples: tastemix train ratings.csv -o movies.tastemix --method mixd --rank 10
 
     tastemix train ratings.csv -o movies.tastemix --search --budget 30
+
+    tastemix train plays.csv -o songs.tastemix --feedback implicit
     """
     options: dict[str, Any] = {
         "rank": rank,
@@ -102,12 +112,22 @@ def train(
     given = {name for name, value in {"method": method, **options}.items() if value is not None}
     if search and given:
         raise ParameterError(f"--search chooses --{min(given)} itself: leave one of them out")
-    named = choices.method(method or DEFAULT, **options, seed=seed)
+    implicit = feedback == "implicit"
+    if feedback not in (None, "explicit", "implicit"):
+        raise ParameterError(f"--feedback is {feedback!r}: choose explicit or implicit")
+    if search and implicit:
+        raise ParameterError("--search compares predicted ratings: leave out --feedback implicit")
+    default = "implicit" if implicit else DEFAULT
+    named = choices.method(method or default, **options, seed=seed)
     if compress and (search or getattr(named, "members", 1) == 1):
         raise ParameterError("--compress merges the fits of a mean: give --members 3, say")
     engine_of(engine)  # a wrong name is told before the file is read
     labels = choices.items(items, items_id, items_title)
-    table = choices.table(ratings, user, item, rating, scale, duplicates, missing=missing)
+    read = choices.plays if implicit else choices.table
+    table = read(ratings, user, item, rating, scale, duplicates, missing=missing)
+    if feedback is None and (search or method in (None, DEFAULT)):
+        with choices.in_options():
+            refuse_plays(table)
     say(str(table))
     if search:
         chosen = _searched(table, budget, seed or 0, engine)

@@ -155,7 +155,7 @@ def evaluate(
     Example: tastemix evaluate movies.tastemix new-ratings.csv
     """
     fitted = load(model)
-    table = choices.table(ratings, user, item, rating, fitted.scale, duplicates)
+    table = choices.table_for(fitted, ratings, user, item, rating, duplicates=duplicates)
     found = fitted.evaluate(table)
     if as_json and not as_csv:
         print_json(found)

@@ -15,6 +15,14 @@ _LISTED = 20
 T = TypeVar("T")
 
 
+class MissingColumnError(ColumnError):
+    """There is no column of this name."""
+
+    def __init__(self, message: str, column: str | int = "") -> None:
+        super().__init__(message)
+        self.column = column
+
+
 def named(columns: Sequence[T | None]) -> list[T]:
     """The columns that have a name."""
     return [name for name in columns if name is not None]
@@ -38,10 +46,11 @@ def positions(
             )
         if name not in present:
             more = ", …" if len(present) > _LISTED else ""
-            raise ColumnError(
+            raise MissingColumnError(
                 f"there is no column {name!r}; the columns are "
                 f"{', '.join(map(repr, present[:_LISTED]))}{more}. Name yours with "
-                f"{options} (looked for: {', '.join(map(repr, wanted[:3]))})"
+                f"{options} (looked for: {', '.join(map(repr, wanted[:3]))})",
+                name,
             )
     return [n if isinstance(n, int) else list(present).index(n) for n in wanted]
 

@@ -65,6 +65,17 @@ class Ratings:
             f"{self.density:.2%} known, scale {low:g} to {high:g})"
         )
 
+    def _repr_html_(self) -> str:
+        from tastemix.plot import cards
+
+        return cards.of_ratings(self)
+
+    def plot(self) -> Any:
+        """A figure: how often each rating was given, and how many users and items have many."""
+        from tastemix import plot
+
+        return plot.figures("of_tables").of_ratings(self)
+
     @property
     def density(self) -> float:
         """The known share of all pairs."""
@@ -327,11 +338,15 @@ def read(
     return _from_columns(found, scale, duplicates, missing)
 
 
-def as_ratings(data: Any, **options: Any) -> Ratings:
+def as_ratings(data: Any, *, clicks: bool = False, **options: Any) -> Ratings:
     """Ratings as they are, or from a path (`read`), a sparse matrix (`from_sparse`) or a table
     (`from_table`) with the options of that function; an option that is None counts as not given.
+
+    clicks: the table has no ratings, and every row is one play or click.
     """
     given = {name: value for name, value in options.items() if value is not None}
+    if clicks:
+        given["rating"] = None
     if isinstance(data, Ratings):
         if given:
             raise ParameterError(

@@ -34,6 +34,17 @@ class Results:
     test_share: float
     """The mean size of a test part over that of its training part."""
 
+    def _repr_html_(self) -> str:
+        from tastemix.plot import cards
+
+        return cards.of_results(self)
+
+    def plot(self, metric: str = "rmse") -> Any:
+        """A figure: one metric of every method, the best first, with its spread over the folds."""
+        from tastemix import plot
+
+        return plot.figures("of_tables").of_results(self, metric)
+
     def methods(self) -> list[str]:
         """The names of the methods, in the order they were given."""
         return list(dict.fromkeys(self.table["method"].to_pylist()))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tastemix.data.ids import Indices
+from tastemix.data.plays import strengths
 from tastemix.data.ratings import Ratings
 from tastemix.evaluation import metrics
 from tastemix.model.factors import Scores
@@ -71,12 +72,14 @@ def of_model(
     at: int = 10,
 ) -> dict[str, float]:
     """See Model.evaluate."""
+    if model.implicit:
+        test, relevant = strengths(test), 0.0
     judge = Judge(relevant, predicted, at)
     half, train = test.by_user, model.ratings
     user = model.users.ids.find(test.users.values)[half.rows]
     item = model.items.ids.find(test.items.values)[half.indices]
     found: dict[str, float] = {}
-    if not isinstance(model.scores, Ordering):
+    if not (model.implicit or isinstance(model.scores, Ordering)):
         unclipped = model.predict_numbers(user, item, clip=False)
         found = judge(model.ordering, test, replace(test, scale=model.scale), unclipped)
     if train is not None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tastemix import checks
 from tastemix.data.ids import Indices, single
 from tastemix.data.items import Items
+from tastemix.data.plays import as_plays, strengths
 from tastemix.data.ratings import Half, Ratings, Scale, Side, as_ratings
 from tastemix.data.reading_items import as_items
 from tastemix.engine.base import Engine
@@ -33,9 +34,14 @@ from tastemix.model.usual import counted_from_usual
 from tastemix.training.loop import Step
 from tastemix.training.phase import Phase
 
+if TYPE_CHECKING:
+    from tastemix.plot.of_model import ModelPlots
+
 MOST_LISTED = 100_000
 """Items of a user that are judged."""
 NOTHING_TO_LEARN = "there are no ratings to learn from: give at least one"
+IMPLICIT = "Implicit"
+"""The method for plays and clicks."""
 Fallback = Literal["mean"] | None
 Unknown = Literal["mean", "average"]
 Of = Literal["rating", "score"]
@@ -112,6 +118,19 @@ class Model:
             f"Model({self.made_by}, {len(self.users.ids):,} users, {len(self.items.ids):,} items)"
         )
 
+    def _repr_html_(self) -> str:
+        from tastemix.plot import cards
+
+        return cards.of_model(self)
+
+    @property
+    def plot(self) -> ModelPlots:
+        """Figures: `plot.tastes()`, `plot.explain(user, item)`, `plot.map()`, `plot.history()`."""
+        from tastemix import plot
+
+        plots: ModelPlots = plot.figures("of_model").ModelPlots(self)
+        return plots
+
     def __getstate__(self) -> dict[str, Any]:
         # What is cached cannot be pickled.
         return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
@@ -121,6 +140,11 @@ class Model:
         """The method with its parameters, as Python spells them."""
         options = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"{self.method}({options})"
+
+    @property
+    def implicit(self) -> bool:
+        """Whether it was fitted to plays or clicks, which say what is liked and nothing else."""
+        return self.method == IMPLICIT
 
     def population(self, side: Side) -> Population:
         """The users or the items."""
@@ -319,9 +343,10 @@ class Model:
         """
         from tastemix.evaluation.judging import of_model
 
-        if not isinstance(test, Ratings):
+        if not (self.implicit or isinstance(test, Ratings)):
             reading.setdefault("scale", self.scale)
-        ratings, at = as_ratings(test, **reading), checks.whole("at", at, most=MOST_LISTED)
+        ratings = (as_plays if self.implicit else as_ratings)(test, **reading)
+        at = checks.whole("at", at, most=MOST_LISTED)
         return of_model(self, ratings, relevant=relevant, predicted=predicted, at=at)
 
     def explain(
@@ -437,7 +462,12 @@ class Model:
     def fold_in(
         self, ratings: Mapping[Any, float], *, engine: Engine | str | None = None
     ) -> Person:
-        """A new user, from ratings {item: rating}, without retraining."""
+        """A new user, from ratings {item: rating}, without retraining.
+
+        Of plays and clicks only the items count.
+        """
+        if self.implicit and isinstance(ratings, Mapping):
+            ratings = dict.fromkeys(ratings, 1.0)
         given = fold_in.given(ratings, self.items.ids, self.scale)
         return Person(changes.folded(self, given, "users", engine))
 
@@ -463,6 +493,8 @@ class Model:
 
         ratings: ratings, or a table, a path or a sparse matrix, as in `tm.fit`.
         """
+        if self.implicit:
+            return changes.updated(self, strengths(as_plays(ratings, **reading)), steps, engine)
         return changes.updated(self, as_ratings(ratings, **reading), steps, engine)
 
     def compress(self, rank: int | None = None, *, engine: Engine | str | None = None) -> Model:

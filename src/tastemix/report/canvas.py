@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -12,12 +18,14 @@ from matplotlib.textpath import TextPath
 
 from tastemix.report.style import INK, MUTED, PAPER
 
+SCREEN_DPI = 110
 WIDTH = 400.0
 """Small on purpose: on a phone the letters keep nine pixels, and in a talk they are large."""
 SMALL, NORMAL, LARGE = 10.5, 11.5, 14.0
 _TITLE_LINE, _NOTE_LINE = 19.0, 14.0
 
 
+@cache
 def text_width(text: str, size: float) -> float:
     """Points that a text takes."""
     if not text.strip():
@@ -30,6 +38,30 @@ def short(name: str) -> str:
     return name if len(name) <= 20 else name[:19] + "…"
 
 
+@contextmanager
+def own_style(salt: str) -> Iterator[None]:
+    """Our style whatever the user's is, put back afterwards."""
+    ours = {"svg.fonttype": "none", "svg.hashsalt": salt, "text.parse_math": False}
+    with style.context(["default", ours]):
+        yield
+
+
+class Picture(Figure):
+    """A figure that notebooks show without pyplot."""
+
+    def keep(self, path: Path) -> None:
+        """Write the figure as a file of the kind that its name ends in."""
+        with own_style(path.stem):
+            self.savefig(path, dpi=2 * SCREEN_DPI, bbox_inches="tight", pad_inches=0.1)
+
+    def _repr_png_(self) -> bytes:
+        """The figure as an image, as sharp as a screen."""
+        buffer = io.BytesIO()
+        with own_style("png"):
+            self.savefig(buffer, format="png", dpi=SCREEN_DPI, bbox_inches="tight", pad_inches=0.1)
+        return buffer.getvalue()
+
+
 class Canvas:
     """A body of some height; with a title or a note the figure grows, the body stays."""
 
@@ -39,7 +71,7 @@ class Canvas:
         self.top = len(above) * _TITLE_LINE + (6 if above else 0)
         self.body = height
         self.height = self.top + height + len(below) * _NOTE_LINE + (6 if below else 0)
-        self.figure = Figure(figsize=(WIDTH / 72, self.height / 72), facecolor=PAPER)
+        self.figure = Picture(figsize=(WIDTH / 72, self.height / 72), facecolor=PAPER)
         for number, line in enumerate(above):
             at = number * _TITLE_LINE + 13 - self.top
             self.text(1, at, line, size=LARGE, weight="bold", color=INK)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from matplotlib import style
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from tastemix.report import heatmap, lines
+from tastemix.report.canvas import own_style
 from tastemix.report.exhibits import Heat, Lines
 
 Chart = Lines | Heat
@@ -27,7 +25,7 @@ _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 def svg(chart: Chart, salt: str, titled: bool = True) -> str:
     """An SVG image with its text as text; `salt` tells its ids from other images'."""
     buffer = io.BytesIO()
-    with _own_style(salt):
+    with own_style(salt):
         figure = _draw(chart, titled)
         box = _with_margin(figure) if titled else None
         figure.savefig(buffer, format="svg", metadata=_NO_METADATA, bbox_inches=box)
@@ -37,7 +35,7 @@ def svg(chart: Chart, salt: str, titled: bool = True) -> str:
 def png(chart: Chart) -> bytes:
     """A PNG image, large enough for a slide."""
     buffer = io.BytesIO()
-    with _own_style("png"):
+    with own_style("png"):
         figure = _draw(chart, titled=True)
         box = _with_margin(figure)
         no = {"Software": None}
@@ -77,14 +75,6 @@ def _draw(chart: Chart, titled: bool) -> Figure:
 def _with_margin(figure: Figure) -> Bbox:
     width, height = figure.get_size_inches()
     return Bbox.from_extents(-_MARGIN, -_MARGIN, width + _MARGIN, height + _MARGIN)
-
-
-@contextmanager
-def _own_style(salt: str) -> Iterator[None]:
-    """Our style whatever the user's is, put back afterwards."""
-    ours = {"svg.fonttype": "none", "svg.hashsalt": salt, "text.parse_math": False}
-    with style.context(["default", ours]):
-        yield
 
 
 def _prefixed(key: str, value: str, prefix: str) -> str:

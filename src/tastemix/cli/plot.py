@@ -1,0 +1,55 @@
+"""`tastemix plot`: a figure of a model, or of a table of ratings, as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from tastemix.cli import choices
+from tastemix.cli.console import say
+from tastemix.errors import ParameterError
+from tastemix.model.model import Model
+from tastemix.persistence import load
+
+KINDS = ("tastes", "map", "history", "explain")
+FILES = (".svg", ".png", ".pdf")
+
+
+def plot(
+    what: Annotated[Path, typer.Argument(help="Folder of a saved model, or a file of ratings.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File: .svg, .png or .pdf.")],
+    kind: Annotated[
+        str, typer.Option(help=f"Of a model: {', '.join(KINDS)}.", autocompletion=lambda: KINDS)
+    ] = "tastes",
+    one_user: Annotated[str | None, typer.Option("--user", help="User id, to explain.")] = None,
+    one_item: Annotated[str | None, typer.Option("--item", help="Item id, to explain.")] = None,
+) -> None:
+    """Draw a model's tastes, map, history or an explanation; or the histogram of a table.
+
+    Examples: tastemix plot movies.tastemix -o tastes.svg
+
+    tastemix plot movies.tastemix --kind explain --user ann --item Heat -o why.png
+
+    tastemix plot ratings.csv -o ratings.svg
+    """
+    if output.suffix not in FILES:
+        raise ParameterError(f"{output} ends in none of {', '.join(FILES)}: choose one of them")
+    if kind not in KINDS:
+        raise ParameterError(f"--kind is {kind!r}: choose one of {', '.join(KINDS)}")
+    if {one_user is not None, one_item is not None} != {kind == "explain"}:
+        raise ParameterError("--kind explain, --user and --item belong together: give all three")
+    if what.is_dir():
+        figure = _of_model(load(what), kind, one_user, one_item)
+    else:
+        figure = choices.table(str(what), "user", "item", "rating", None, "last").plot()
+    figure.keep(output)
+    say(f"drawn in [bold]{escape(str(output))}[/]")
+
+
+def _of_model(model: Model, kind: str, user: str | None, item: str | None) -> Any:
+    if user is not None and item is not None:
+        return model.plot.explain(model.users.ids.typed(user), model.items.ids.typed(item))
+    return getattr(model.plot, kind)()
