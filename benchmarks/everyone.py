@@ -42,16 +42,16 @@ def held(mark):
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(mark))
 import tastemix.cli.use as use
-opened = use.opened
+load = use.load
 at = {}
-def ready(path, items):
-    model = opened(path, items)
+def loaded(path):
+    model = load(path)
     model.recommend(model.users.ids[0])
     pa.default_memory_pool().release_unused()
     at["ready"] = held("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")
     return model
-use.opened = ready
+use.load = loaded
 began, used = time.perf_counter(), time.process_time()
 app(["recommend", sys.argv[1], "--all", "-n", sys.argv[3], "-o", sys.argv[2]],
     standalone_mode=False)

@@ -203,7 +203,7 @@ def in_stars(ratings: Ratings, scale: Scale | None = None) -> Ratings:
         return ratings
     half = ratings.by_user
     values = ((half.values.astype(np.float64) - low) / unit + 1).astype(np.float32)
-    return replace(ratings, by_user=replace(half, stored=values), scale=STARS)
+    return replace(ratings, by_user=replace(half, stored=values), scale=STARS, known=None)
 
 
 def stretched(factors: Factors, scale: Scale) -> Factors:
