@@ -42,16 +42,16 @@ def held(mark):
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(mark))
 import tastemix.cli.use as use
-load = use.load
+opened = use.opened
 at = {}
-def loaded(path):
-    model = load(path)
+def ready(path, items):
+    model = opened(path, items)
     model.recommend(model.users.ids[0])
     pa.default_memory_pool().release_unused()
     at["ready"] = held("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")
     return model
-use.load = loaded
+use.opened = ready
 began, used = time.perf_counter(), time.process_time()
 app(["recommend", sys.argv[1], "--all", "-n", sys.argv[3], "-o", sys.argv[2]],
     standalone_mode=False)
