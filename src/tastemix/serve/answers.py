@@ -267,7 +267,9 @@ class Answers:
             return [shapes.Recommended(*one, score, rating) for one, score, rating in plain]
         bars: Sequence[shapes.Bar | None] = [None] * len(best)
         if self.tastes is not None:
-            bars = self.bars.of(model.factors.users[number], best)
+            # Someone new may have coordinates of their own, besides those of the model.
+            of_these = self.bars if model is self.model else Bars(model.factors, self.tastes)
+            bars = of_these.of(model.factors.users[number], best)
         full = zip(
             told, scores, ratings, self._std(model, users, best, predicted), bars, strict=True
         )
