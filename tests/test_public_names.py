@@ -10,7 +10,8 @@ import tastemix as tm
 NAMES = """
 ANLS ANMF CNMF Baseline Factors Implicit Items MIXD MIXR Model NMF Neighbours Objective PR PRD PSVD
 Phase Popular RNMF Random Ratings Results SSVD TastemixError cross_validate datasets engines errors
-fit folds holdout leave_out load metrics open read read_items search set_threads show temporal
+fit folds holdout ingest leave_out load metrics open read read_items search set_threads show
+temporal
 """
 
 

@@ -32,6 +32,7 @@ if not _in_main_interpreter():
     )
 
 _HOME = {
+    "data.disk.ingest": ("ingest",),
     "data.disk.store": ("open",),
     "data.items": ("Items",),
     "data.ratings": ("Ratings", "read"),

@@ -1,5 +1,6 @@
 from tastemix import errors as errors
 from tastemix.data import datasets as datasets
+from tastemix.data.disk.ingest import ingest as ingest
 from tastemix.data.disk.store import open as open
 from tastemix.data.items import Items as Items
 from tastemix.data.ratings import Ratings as Ratings

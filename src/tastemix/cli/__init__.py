@@ -9,6 +9,7 @@ from tastemix.cli.compare import compare
 from tastemix.cli.console import OneSentence, say
 from tastemix.cli.demo import demo
 from tastemix.cli.doctor import doctor
+from tastemix.cli.ingest import ingest
 from tastemix.cli.inspect import inspect
 from tastemix.cli.plot import plot
 from tastemix.cli.predict import predict, similar
@@ -27,6 +28,7 @@ _COMMANDS = (
     demo,
     inspect,
     compare,
+    ingest,
     train,
     recommend,
     predict,

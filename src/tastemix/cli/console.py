@@ -76,7 +76,7 @@ def progress(description: str, total: int) -> Iterator[Any]:
     with Progress(*columns, TimeRemainingColumn(), console=err, transient=True) as bar:
         task = bar.add_task(description, total=total)
 
-        def show(done: int, now: str | None = None) -> None:
-            bar.update(task, completed=done, description=escape(now or description))
+        def show(done: int, now: str | None = None, total: int | None = total) -> None:
+            bar.update(task, completed=done, description=escape(now or description), total=total)
 
         yield show

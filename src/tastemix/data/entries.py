@@ -101,23 +101,45 @@ def in_order(
 
     What is in order already is not sorted again. The values are never the caller's own array.
     """
-    if duplicates not in get_args(Duplicates):
-        raise ParameterError(
-            f"duplicates is {duplicates!r}: choose 'refuse', 'last', 'mean', 'sum' or 'count'"
-        )
+    check_duplicates(duplicates)
     if duplicates == "count":
         values = np.ones_like(values)
     if ascending(user, item):
         return user, item, values.copy(), np.arange(len(values), dtype=np.int32)
     user, item, row = sorted_by_pair(user, item, (len(users), len(items)))
+    return settled(users, items, user, item, values, row, timestamp, duplicates)
+
+
+def check_duplicates(duplicates: Duplicates) -> None:
+    """Refuse what is no way to treat a pair that is rated twice."""
+    if duplicates not in get_args(Duplicates):
+        raise ParameterError(
+            f"duplicates is {duplicates!r}: choose 'refuse', 'last', 'mean', 'sum' or 'count'"
+        )
+
+
+def settled(
+    users: Ids,
+    items: Ids,
+    user: Indices,
+    item: Indices,
+    values: Values,
+    row: Indices,
+    timestamp: Times | None,
+    duplicates: Duplicates,
+    *,
+    rows_are_known: bool = True,
+) -> tuple[Indices, Indices, Values, Indices]:
+    """Each pair once, of users and items in order; values and times are those of `row`."""
     repeats = (user[1:] == user[:-1]) & (item[1:] == item[:-1])
     if not repeats.any():
         return user, item, values[row], row
     if duplicates == "refuse":
         at = int(repeats.argmax())
+        where = f", in rows {row[at]} and {row[at + 1]}" if rows_are_known else ""
+        count = f" ({np.count_nonzero(repeats):,} such repeats)" if rows_are_known else ""
         raise DuplicateError(
-            f"user {users[user[at]]!r} rated item {items[item[at]]!r} twice, in rows {row[at]} "
-            f"and {row[at + 1]} ({np.count_nonzero(repeats):,} such repeats): "
+            f"user {users[user[at]]!r} rated item {items[item[at]]!r} twice{where}{count}: "
             "pass duplicates='last' or duplicates='mean' to keep one, or duplicates='sum' or "
             "duplicates='count' for plays"
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -64,6 +65,12 @@ class Half:
         values = self.stored[:]
         values.flags.writeable = False
         return values
+
+    def having(self, change: Callable[[Values], Values]) -> Half:
+        """This half with other values: of coded ones, with other levels."""
+        if isinstance(self.stored, Coded):
+            return replace(self, stored=replace(self.stored, levels=change(self.stored.levels)))
+        return replace(self, stored=change(self.stored))
 
     def mean(self) -> float:
         """The mean of all values, summed in order, some at a time."""

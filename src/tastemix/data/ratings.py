@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -30,7 +32,7 @@ class Known(NamedTuple):
     """What is otherwise made from ratings when it is first asked for."""
 
     by_item: Half
-    fingerprint: str
+    fingerprint: str | None = None
     folder: str | None = None
     """Where they are mapped from."""
 
@@ -133,7 +135,7 @@ class Ratings:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of ids, values and scale, the same for any order of the rows."""
-        if self.known is not None:
+        if self.known is not None and self.known.fingerprint is not None:
             return self.known.fingerprint
         digest = hashlib.sha256(repr(self.scale).encode())
         for ids in (self.users, self.items):
@@ -143,6 +145,11 @@ class Ratings:
             for at in range(0, len(part), _HASHED_AT_ONCE):
                 digest.update(part[at : at + _HASHED_AT_ONCE].data)
         return digest.hexdigest()
+
+    def having(self, change: Callable[[Values], Values], scale: Scale) -> Ratings:
+        """These ratings with other values on another scale."""
+        known = None if self.known is None else Known(self.known.by_item.having(change))
+        return replace(self, by_user=self.by_user.having(change), scale=scale, known=known)
 
     def subset(self, chosen: NDArray[Any]) -> Ratings:
         """Only these entries (a mask or positions), over the same users and items."""
@@ -318,6 +325,8 @@ def read(
 ) -> Ratings:
     """Ratings from a file with these columns; otherwise as Ratings.from_table.
 
+    A folder that `tm.ingest` made is opened.
+
     path: a csv file, also compressed, a parquet file, or a folder of these; or the address of one
         that the file systems of pyarrow or fsspec know, such as s3://bucket/ratings.parquet.
     user, item, rating, timestamp: columns by name, or by position from 0.
@@ -330,12 +339,22 @@ def read(
     than a hundred times the file's size, or 64 MiB for a small file). A file that would take more
     is refused.
     """
+    if _is_store(path):
+        from tastemix.data.disk.store import open as open_store
+
+        if scale is not None or timestamp is not None:
+            raise ParameterError(f"{path} was ingested: scale= and timestamp= were settled then")
+        return open_store(path)
     if ids not in (None, "text"):
         raise ParameterError(f"ids is {ids!r}: choose 'text', or None to find out what they are")
     told = Told(delimiter, encoding, quote, decimal, header)
     columns = [user, item, rating, *([] if timestamp is None else [timestamp])]
     found = load(path, columns, max_memory, told, as_text=ids == "text")
     return _from_columns(found, scale, duplicates, missing)
+
+
+def _is_store(path: Any) -> bool:
+    return isinstance(path, str | os.PathLike) and (Path(path) / "ratings.json").is_file()
 
 
 def as_ratings(data: Any, *, clicks: bool = False, **options: Any) -> Ratings:

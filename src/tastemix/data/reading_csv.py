@@ -34,7 +34,7 @@ _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _BLOCK = 4 * 2**20
 _LOOKED_AT = 2**20
 _EXACT_IN_FLOAT = 2**53
-_NUMERIC = (pa.int64(), pa.float64(), pa.null())
+NUMERIC = (pa.int64(), pa.float64(), pa.null())
 _DECIMAL = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 
 
@@ -95,17 +95,17 @@ def _columns(
     if rating is not None:
         kinds[rating] = pa.float64()
     if time is not None:
-        kinds[time] = _time_kind(guess[time])
+        kinds[time] = time_kind(guess[time])
     try:
         table = csv_file.read([*guess], kinds)
     except pa.ArrowInvalid:
         table = csv_file.read_as_bytes([*guess])
     found: list[pa.ChunkedArray | None] = [
-        _ids(table[name], pa.string() if name in text else guess[name], what)
+        ids_of(table[name], pa.string() if name in text else guess[name], what)
         for name, what in zip(columns[:2], ("user", "item"), strict=True)
     ]
     for name, what in zip(columns[2:], ("rating", "timestamp"), strict=False):
-        found.append(None if name is None else _numbers(table[name], kinds[name], what))
+        found.append(None if name is None else numbers(table[name], kinds[name], what))
     return found
 
 
@@ -355,11 +355,12 @@ class _Shortened(io.RawIOBase):
         return data
 
 
-def _time_kind(guess: pa.DataType) -> pa.DataType:
+def time_kind(guess: pa.DataType) -> pa.DataType:
+    """The type of a column of times that the first block shows as one of this type."""
     return pa.timestamp("ns") if pa.types.is_timestamp(guess) else guess
 
 
-def _ids(column: pa.ChunkedArray, guess: pa.DataType, what: str) -> pa.ChunkedArray:
+def ids_of(column: pa.ChunkedArray, guess: pa.DataType, what: str) -> pa.ChunkedArray:
     """Numbers where every entry is written as its number prints, else the text: 007 is not 7.
 
     What csv cannot tell from text, such as dates, is text.
@@ -370,7 +371,7 @@ def _ids(column: pa.ChunkedArray, guess: pa.DataType, what: str) -> pa.ChunkedAr
     if not chunks:
         return column if integers is None else integers
     texts = chunks[0].dictionary
-    ids = _printed_numbers(texts) if guess in _NUMERIC else None
+    ids = _printed_numbers(texts) if guess in NUMERIC else None
     if ids is None:
         ids = pc.if_else(pc.equal(texts, ""), None, texts)
     if ids.null_count:  # As a plain column, so that the row without an id can be named.
@@ -431,7 +432,8 @@ def _printed_numbers(texts: pa.Array) -> pa.Array | None:
     return numbers if exact else None
 
 
-def _numbers(column: pa.ChunkedArray, kind: pa.DataType, what: str) -> pa.ChunkedArray:
+def numbers(column: pa.ChunkedArray, kind: pa.DataType, what: str) -> pa.ChunkedArray:
+    """A column of text as numbers or times; others as they are."""
     if not is_text(column.type):
         return column
     spelled = _spelled(_cast(column, pa.string(), what))

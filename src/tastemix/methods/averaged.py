@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
@@ -201,9 +202,11 @@ def in_stars(ratings: Ratings, scale: Scale | None = None) -> Ratings:
     unit = unit_of((low, high))
     if unit == 1:
         return ratings
-    half = ratings.by_user
-    values = ((half.values.astype(np.float64) - low) / unit + 1).astype(np.float32)
-    return replace(ratings, by_user=replace(half, stored=values), scale=STARS, known=None)
+
+    def stars(values: NDArray[np.float32]) -> NDArray[np.float32]:
+        return ((values.astype(np.float64) - low) / unit + 1).astype(np.float32)
+
+    return ratings.having(stars, STARS)
 
 
 def stretched(factors: Factors, scale: Scale) -> Factors:

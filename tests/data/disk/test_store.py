@@ -1,6 +1,7 @@
 """Ratings mapped from a folder: the same as in memory, whole or in part, or refused."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -72,10 +73,14 @@ def test_a_span_of_rows_is_that_part_of_its_half(ratings: tm.Ratings, folder: Pa
         Store.at(folder).half("items", 30, 41)
 
 
+@pytest.mark.parametrize("scale", [(1, 5), (0, 6)])
 def test_a_fit_and_its_model_are_those_of_ratings_in_memory(
-    ratings: tm.Ratings, folder: Path
+    tmp_path: Path, scale: tuple[float, float]
 ) -> None:
-    inside, mapped = (tm.CNMF(rank=3, steps=3).fit(each) for each in (ratings, tm.open(folder)))
+    ratings = replace(random_ratings(60, 40, 0.3), scale=scale)
+    write(ratings, tmp_path / "ratings.tmr")
+    opened = tm.open(tmp_path / "ratings.tmr")
+    inside, mapped = (tm.CNMF(rank=3, steps=3).fit(each) for each in (ratings, opened))
     assert np.array_equal(inside.factors.users, mapped.factors.users)
     assert np.array_equal(inside.factors.items, mapped.factors.items)
     assert inside.mean == mapped.mean

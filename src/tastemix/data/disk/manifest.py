@@ -7,8 +7,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -107,12 +107,19 @@ def read(folder: Path) -> Manifest:
         raise DataError(f"{file} cannot be read ({first_line(error)}): ingest again") from None
 
 
-def write(folder: Path, **about: Any) -> Manifest:
+def write(folder: Path, fingerprint: Callable[[Manifest], str], **about: Any) -> None:
     """Checksum the files of a folder, flush them, and put the manifest that names them in place."""
     made_with = {name: version(name) for name in ("tastemix", "numpy", "pyarrow")}
     said = Manifest(
-        format=FORMAT, version=VERSION, block=BLOCK, files={}, made_with=made_with, **about
+        format=FORMAT,
+        version=VERSION,
+        fingerprint="",
+        block=BLOCK,
+        files={},
+        made_with=made_with,
+        **about,
     )
+    said = replace(said, fingerprint=fingerprint(said))
     for name in (*IDS.values(), *said.arrays):
         said.files[name] = _sealed(folder / name)
     unfinished = folder / f"{INDEX}.tmp"
@@ -121,11 +128,10 @@ def write(folder: Path, **about: Any) -> Manifest:
         stream.flush()
         os.fsync(stream.fileno())
     unfinished.replace(folder / INDEX)
-    flush_folder(folder)
-    return said
+    _flush(folder)
 
 
-def flush_folder(folder: Path) -> None:
+def _flush(folder: Path) -> None:
     """Let a loss of power not undo what was renamed."""
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -47,7 +47,7 @@ def write(ratings: Ratings, path: str | os.PathLike[str]) -> None:
         levels=None if levels is None else levels.tolist(),
         timestamps=ratings.timestamp is not None,
         dated=ratings.dated,
-        fingerprint=ratings.fingerprint,
+        fingerprint=lambda _: ratings.fingerprint,
     )
 
 

@@ -1,0 +1,216 @@
+"""Ratings on disk: what ingesting them costs, and fitting them with the page cache dropped.
+
+    python benchmarks/disk.py generate --ratings 400e6      Parquet parts of 10 M rows, any order
+    python benchmarks/disk.py ingest --ratings 400e6        processor time, peak memory
+    python benchmarks/disk.py kill --ratings 400e6          killed three times: the same bytes
+    python benchmarks/disk.py equal --ratings 20e6          the bytes of from_table, also text
+    python benchmarks/disk.py fit --ratings 400e6           warm and cold, on two threads
+    python benchmarks/disk.py show                          docs/performance/disk.md
+
+Each but the first and the last adds to docs/performance/disk.json. Ratings are generated: skewed
+activity and popularity, no pair twice, users 143 ratings on average, 60,000 items.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RESULTS = Path(
+    os.environ.get("DISK_RESULTS", Path(__file__).parents[1] / "docs" / "performance" / "disk.json")
+)
+PART, ITEMS, A_USER = 10_000_000, 60_000, 143
+MEMORY = "1GB"
+
+
+def base(rows: int, users: int, places: int) -> Any:
+    """Distinct pairs of a user and a place in a class of items, in random order."""
+    rng = np.random.default_rng(0)
+    keys = np.empty(0, np.int64)
+    while len(keys) < rows:
+        more = int(1.2 * (rows - len(keys))) + 1000
+        user = (users * rng.random(more) ** 1.5).astype(np.int64)
+        place = (places * rng.random(more) ** 2).astype(np.int64)
+        keys = np.unique(np.append(keys, user * places + place))
+    return np.divmod(rng.permutation(keys)[:rows], places)
+
+
+def generate(folder: Path, ratings: int, text: bool = False) -> None:
+    """All parts. Each has the pairs of the base, moved to another class of items for every user."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    parts = max(1, ratings // PART)
+    rows, places = ratings // parts, ITEMS // parts
+    folder.mkdir(parents=True, exist_ok=True)
+    user, place = base(rows, ratings // A_USER, places)
+    taste = np.sin(user).astype(np.float32) + np.cos(np.float32(0.3) * place)
+    for number in range(parts):
+        file = folder / f"part-{number:03}.parquet"
+        if file.exists():
+            continue
+        noise = np.random.default_rng(number).random(rows, np.float32)
+        stars = np.rint(6 + 2 * taste + 4 * noise - 2).clip(1, 10) / 2
+        columns = {"user": 2 * user + 10, "item": place * parts + (number - user) % parts + 1}
+        table = pa.table({**columns, "rating": np.roll(stars, number)})
+        if text:
+            for at, what in enumerate(("user", "item")):
+                names = [pa.array([f"{what}-"] * len(table)), table[what].cast(pa.string())]
+                table = table.set_column(at, what, joined(names))
+        pq.write_table(table, folder / "new", row_group_size=1_000_000)
+        (folder / "new").rename(file)
+
+
+def joined(texts: list[Any]) -> Any:
+    """Texts put together."""
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise(*texts, "")
+
+
+def ingested(parts: Path, to: Path, kill_after: float | None = None) -> dict[str, Any]:
+    """Run an ingest in a process of its own, and kill it after some seconds; what it took."""
+    command = [sys.executable, __file__, "child", "--parts", str(parts), "--to", str(to)]
+    began = time.perf_counter()
+    child = subprocess.Popen(command)
+    killed = False
+    while True:
+        pid, status, used = os.wait4(child.pid, os.WNOHANG)
+        if pid:
+            break
+        if kill_after is not None and not killed and time.perf_counter() - began > kill_after:
+            child.kill()
+            killed = True
+        time.sleep(0.05)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert killed or child.returncode == 0, child.returncode
+    return {
+        "seconds": round(time.perf_counter() - began, 1),
+        "processor": round(used.ru_utime + used.ru_stime, 1),
+        "peak_mb": round(used.ru_maxrss * 1024 / 1e6),
+        "finished": child.returncode == 0,
+    }
+
+
+def child(parts: str, to: str) -> None:
+    """One ingest."""
+    import tastemix as tm
+
+    told = [""]
+    began = [time.process_time()]
+
+    def tell(what: str, done: int, total: int | None) -> None:
+        if what != told[0]:
+            now = time.process_time()
+            print(f"{told[0]:20} {now - began[0]:8.1f} s", file=sys.stderr, flush=True)
+            told[0], began[0] = what, now
+
+    print(tm.ingest(parts, to, MEMORY, on_progress=tell), file=sys.stderr)
+
+
+def note(**found: Any) -> None:
+    """Add to the results."""
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    RESULTS.write_text(json.dumps({**known, **found}, indent=1) + "\n")
+
+
+def measure_ingest(folder: Path, ratings: int) -> None:
+    """What one ingest takes that nobody interrupts."""
+    to = folder / "ratings.tmr"
+    shutil.rmtree(to, ignore_errors=True)
+    took = ingested(folder / "parts", to)
+    size = sum(file.stat().st_size for file in (folder / "parts").iterdir())
+    whole = sum(file.stat().st_size for file in to.iterdir())
+    a_rating = round(took["processor"] / ratings * 1e6, 3)
+    note(
+        ingest={
+            "ratings": ratings,
+            "memory": MEMORY,
+            **took,
+            "microseconds_a_rating": a_rating,
+            "parquet_gb": round(size / 1e9, 2),
+            "store_gb": round(whole / 1e9, 2),
+        }
+    )
+
+
+def measure_kill(folder: Path, ratings: int) -> None:
+    """Killed three times at random moments of the time one takes, then let finish."""
+    to = folder / "killed.tmr"
+    shutil.rmtree(to, ignore_errors=True)
+    known = json.loads(RESULTS.read_text())["ingest"]
+    usual = known["seconds"] * ratings / known["ratings"]
+    draw = random.Random(0)
+    runs = [ingested(folder / "parts", to, draw.uniform(0.1, 0.5) * usual) for _ in range(3)]
+    runs.append(ingested(folder / "parts", to))
+    same = sums(to) == sums(folder / "ratings.tmr")
+    shutil.rmtree(to)
+    note(kill={"ratings": ratings, "runs": runs, "same_bytes": same})
+
+
+def sums(folder: Path) -> Any:
+    """The checksums of all files."""
+    about = json.loads((folder / "ratings.json").read_text())
+    return about["files"], about["fingerprint"]
+
+
+def measure_equal(folder: Path, ratings: int) -> None:
+    """Against Ratings.from_table, with whole numbers and with text as ids."""
+    import pyarrow.parquet as pq
+
+    import tastemix as tm
+    from tastemix.data.disk.writing import write
+
+    found: dict[str, Any] = {"ratings": ratings}
+    for kind in ("numbers", "text"):
+        with tempfile.TemporaryDirectory(dir=folder) as inside:
+            parts, here = Path(inside) / "parts", Path(inside)
+            generate(parts, ratings, text=kind == "text")
+            took = ingested(parts, here / "ratings.tmr")
+            files = sorted(parts.iterdir())
+            table = pq.read_table(files, read_dictionary=["user", "item"] if kind == "text" else [])
+            began = time.process_time()
+            known = tm.Ratings.from_table(table)
+            seconds = time.process_time() - began
+            write(known, here / "known.tmr")
+            found[kind] = {
+                "same_bytes": sums(here / "known.tmr") == sums(here / "ratings.tmr"),
+                "microseconds_a_rating": round(took["processor"] / ratings * 1e6, 3),
+                "peak_mb": took["peak_mb"],
+                "from_table_microseconds_a_rating": round(seconds / ratings * 1e6, 3),
+            }
+    note(equal=found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what")
+    parser.add_argument("--ratings", type=float, default=400e6)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "disk-bench")
+    parser.add_argument("--parts")
+    parser.add_argument("--to")
+    options = parser.parse_args()
+    ratings = int(options.ratings)
+    folder = options.folder / str(ratings)
+    if options.what == "child":
+        return child(options.parts, options.to)
+    if options.what == "generate":
+        return generate(folder / "parts", ratings)
+    return {"ingest": measure_ingest, "kill": measure_kill, "equal": measure_equal}[options.what](
+        folder, ratings
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,302 @@
+"""Where rows come from: Parquet or csv files, a part at a time, or any table, put on disk first."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tastemix.data import reading_csv
+from tastemix.data.columns import ERRORS, first_line, is_text, positions
+from tastemix.data.reading import columns_of
+from tastemix.errors import DataError
+
+NAMES = ("user", "item", "rating", "timestamp")
+Batch = list[pa.ChunkedArray]
+"""Columns of user, item, rating and perhaps timestamp."""
+
+
+class Source(Protocol):
+    """Rows that can be read again and again, from any row on."""
+
+    @property
+    def total(self) -> int | None:
+        """The number of rows, if it is known before they are read."""
+        ...
+
+    def identity(self) -> list[Any]:
+        """What tells it from other sources."""
+        ...
+
+    def guesses(self) -> list[pa.DataType] | None:
+        """What ids written as text look like; None where they are not written as text."""
+        ...
+
+    def batches(self, rows: int, skip: int = 0) -> Iterator[Batch]:
+        """At most so many rows at a time, from row `skip` on."""
+        ...
+
+
+def of(ratings: Any, columns: Sequence[str], spool: Path) -> Source:
+    """The source that a path, a pattern, a list of paths or a table is."""
+    if isinstance(ratings, str | os.PathLike):
+        return _of_files(_files(ratings), columns)
+    if isinstance(ratings, list | tuple):
+        if not ratings:
+            raise DataError("there are no ratings: the list of files is empty")
+        return _of_files([file for path in ratings for file in _files(path)], columns)
+    return _spooled(ratings, columns, spool)
+
+
+def _files(path: Any) -> list[Path]:
+    try:
+        given = Path(path)
+    except TypeError:
+        raise DataError(
+            f"a {type(path).__name__} is not a path: give paths, or one table"
+        ) from None
+    if given.is_dir():
+        found = sorted(
+            file for kind in ("parquet", "csv", "csv.gz") for file in given.rglob(f"*.{kind}")
+        )
+    elif given.exists():
+        found = [given]
+    else:
+        found = sorted(map(Path, glob.glob(str(path), recursive=True)))
+    if not found:
+        raise DataError(f"{path} matches no file: give csv or parquet files")
+    return found
+
+
+def _of_files(files: list[Path], columns: Sequence[str]) -> Source:
+    try:
+        heads = []
+        for file in files:
+            with file.open("rb") as stream:
+                heads.append(stream.read(4096))
+        parquet = [head[:4] in (b"PAR1", b"PARE") for head in heads]
+        if any(parquet) and not all(parquet):
+            raise DataError(
+                f"{files[0]} and {files[parquet.index(not parquet[0])]} are of different kinds: "
+                "ingest Parquet files or csv files"
+            )
+        if parquet[0]:
+            return ParquetFiles(files, tuple(columns))
+        return CsvFiles(files, tuple(columns), heads)
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        raise DataError(f"the files cannot be read ({first_line(error)})") from None
+
+
+def _spooled(table: Any, columns: Sequence[str], spool: Path) -> Source:
+    """A table put on disk, as it can be read only once."""
+    try:
+        if isinstance(table, pa.RecordBatchReader) or (
+            hasattr(table, "__arrow_c_stream__")
+            and not (hasattr(table, "iloc") or hasattr(table, "collect"))
+        ):
+            reader = pa.RecordBatchReader.from_stream(table)
+        else:
+            arrays = [
+                pa.chunked_array(pa.array(x)) if not isinstance(x, pa.ChunkedArray) else x
+                for x in map(_arrow, columns_of(table, columns))
+            ]
+            reader = pa.table(arrays, names=list(columns)).to_reader()
+        at = positions(columns, reader.schema.names)
+        schema = pa.schema([reader.schema.field(number) for number in at])
+        with pq.ParquetWriter(spool, schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch.select(at))
+    except (pa.ArrowException, TypeError, OSError) as error:
+        raise DataError(
+            f"the table cannot be read as Arrow ({first_line(error)}): "
+            "convert each column to one plain type"
+        ) from None
+    return ParquetFiles([spool], tuple(columns), spooled=True)
+
+
+def _arrow(column: Any) -> Any:
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([pa.array(column)])
+
+
+def _identity(files: list[Path]) -> list[Any]:
+    return [[str(file.absolute()), (s := file.stat()).st_size, s.st_mtime_ns] for file in files]
+
+
+@dataclass
+class ParquetFiles:
+    """Parquet files, one after another."""
+
+    files: list[Path]
+    columns: tuple[str, ...]
+    spooled: bool = False
+    total: int = 0
+    _kinds: list[pa.DataType] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        seen: list[list[pa.DataType]] = []
+        for file in self.files:
+            try:
+                with pq.ParquetFile(file, memory_map=False) as parquet:
+                    at = positions(self.columns, parquet.schema_arrow.names)
+                    seen.append([_plain(parquet.schema_arrow.field(n).type) for n in at])
+                    self.total += parquet.metadata.num_rows
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"{file} cannot be read ({first_line(error)})") from None
+        for number, name in enumerate(NAMES[: len(self.columns)]):
+            kinds = [kinds[number] for kinds in seen]
+            self._kinds.append(kinds[0] if number == 2 else _common(kinds, self.files, name))
+
+    def identity(self) -> list[Any]:
+        """See Source.identity."""
+        return ["stream"] if self.spooled else _identity(self.files)
+
+    def guesses(self) -> None:
+        """See Source.guesses."""
+
+    def batches(self, rows: int, skip: int = 0) -> Iterator[Batch]:
+        """See Source.batches."""
+        for file in self.files:
+            try:
+                for batch, left in self._of_file(file, rows, skip):
+                    skip = left
+                    if batch is not None:
+                        yield batch
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"{file} cannot be read ({first_line(error)})") from None
+
+    def _of_file(self, file: Path, rows: int, skip: int) -> Iterator[tuple[Batch | None, int]]:
+        """Batches, each with how many rows are yet to be skipped."""
+        with pq.ParquetFile(file, memory_map=False) as parquet:
+            schema = parquet.schema_arrow
+            text = [name for name in self.columns[:2] if is_text(schema.field(name).type)]
+            about = parquet.metadata
+            sizes = [about.row_group(group).num_rows for group in range(about.num_row_groups)]
+        with pq.ParquetFile(
+            file, memory_map=False, pre_buffer=False, read_dictionary=text
+        ) as parquet:
+            for group, size in enumerate(sizes):
+                if skip >= size:
+                    skip -= size
+                    yield None, skip
+                    continue
+                for batch in parquet.iter_batches(rows, [group], list(self.columns)):
+                    here = batch.slice(min(skip, len(batch)))
+                    skip -= len(batch) - len(here)
+                    yield (self._typed(here) if len(here) else None), skip
+
+    def _typed(self, batch: pa.RecordBatch) -> Batch:
+        out = []
+        for number, name in enumerate(self.columns):
+            column, kind = batch.column(name), self._kinds[number]
+            same = number == 2 or _plain(column.type) == kind
+            out.append(pa.chunked_array([column if same else column.cast(kind)]))
+        return out
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _common(kinds: list[pa.DataType], files: list[Path], what: str) -> pa.DataType:
+    """The type that holds what all files have in a column."""
+    if all(kind == kinds[0] for kind in kinds):
+        return kinds[0]
+    if all(map(pa.types.is_integer, kinds)) and pa.uint64() not in kinds:
+        return pa.int64()
+    if all(map(pa.types.is_floating, kinds)):
+        return pa.float64()
+    if all(kind in (pa.string(), pa.large_string()) for kind in kinds):
+        return pa.large_string()
+    other = next(at for at, kind in enumerate(kinds) if kind != kinds[0])
+    column = f"{what} ids" if what in ("user", "item") else f"{what}s"
+    raise ERRORS[what](
+        f"the {column} are of type {kinds[0]} in {files[0]} and {kinds[other]} in "
+        f"{files[other]}: write them alike"
+    )
+
+
+@dataclass
+class CsvFiles:
+    """Csv files in UTF-8, with commas and a header row each, one after another; ids are text."""
+
+    files: list[Path]
+    columns: tuple[str, ...]
+    heads: list[bytes]
+    total: None = None
+    _guesses: list[list[pa.DataType]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for file, head in zip(self.files, self.heads, strict=True):
+            names = _first_block(file, head)
+            at = positions(self.columns, names.names)
+            self._guesses.append([names.field(number).type for number in at])
+
+    def identity(self) -> list[Any]:
+        """See Source.identity."""
+        return _identity(self.files)
+
+    def guesses(self) -> list[pa.DataType]:
+        """See Source.guesses: a column is of numbers if it seems so in all files."""
+        columns = [[guess[number] for guess in self._guesses] for number in range(2)]
+        return [
+            next((kind for kind in kinds if kind not in reading_csv.NUMERIC), kinds[0])
+            for kinds in columns
+        ]
+
+    def batches(self, rows: int, skip: int = 0) -> Iterator[Batch]:
+        """See Source.batches."""
+        from pyarrow import csv
+
+        for file, head, guess in zip(self.files, self.heads, self._guesses, strict=True):
+            try:
+                reader = csv.open_csv(
+                    _stream(file, head),
+                    csv.ReadOptions(block_size=_BLOCK),
+                    csv.ParseOptions(newlines_in_values=True),
+                    csv.ConvertOptions(
+                        include_columns=self.columns,
+                        column_types=dict.fromkeys(self.columns, pa.string()),
+                    ),
+                )
+                for batch in reader:
+                    here = batch.slice(min(skip, len(batch)))
+                    skip -= len(batch) - len(here)
+                    for at in range(0, len(here), rows):
+                        yield _of_text(here.slice(at, rows), guess)
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"{file} cannot be read ({first_line(error)})") from None
+
+
+_BLOCK = 4 * 2**20
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def _stream(file: Path, head: bytes) -> Any:
+    compression = next((how for start, how in _COMPRESSED.items() if head.startswith(start)), None)
+    return pa.input_stream(str(file), compression=compression)
+
+
+def _first_block(file: Path, head: bytes) -> pa.Schema:
+    """The names and the types of the columns as far as the first block shows."""
+    from pyarrow import csv
+
+    parse = csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda row: "skip")
+    with csv.open_csv(_stream(file, head), parse_options=parse) as reader:
+        return reader.schema
+
+
+def _of_text(batch: pa.RecordBatch, guess: list[pa.DataType]) -> Batch:
+    user, item, rating, *times = (pa.chunked_array([column]) for column in batch.columns)
+    kinds = [reading_csv.time_kind(kind) for kind in guess[3:]]
+    return [
+        *(pc.if_else(pc.equal(ids, ""), None, ids) for ids in (user, item)),
+        reading_csv.numbers(rating, pa.float64(), "rating"),
+        *(reading_csv.numbers(time, kinds[0], "timestamp") for time in times),
+    ]
