@@ -32,6 +32,7 @@ RESULTS = Path(
 )
 PART, ITEMS, A_USER = 10_000_000, 60_000, 143
 MEMORY = "1GB"
+METHODS, RANK, STEPS = ("RNMF", "PRD"), 16, 2
 
 
 def base(rows: int, users: int, places: int) -> Any:
@@ -193,6 +194,83 @@ def measure_equal(folder: Path, ratings: int) -> None:
     note(equal=found)
 
 
+def measure_fit(folder: Path, ratings: int) -> None:
+    """Warm and cold, and the memory, each in a process of its own."""
+
+    def work(*arguments: Any) -> Any:
+        script = Path(__file__).with_name("disk_fit.py")
+        command = [sys.executable, str(script), *map(str, arguments)]
+        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+    to = folder / "ratings.tmr"
+    found: dict[str, Any] = {"ratings": ratings, "rank": RANK, "steps": STEPS}
+    for method in METHODS:
+        found[method] = {
+            **work("times", to, method, RANK, STEPS),
+            **work("memory", to, method, RANK, STEPS),
+            "same_bits_as_in_memory": work("in_memory", to, method, RANK, STEPS),
+        }
+        note(fit=found)
+
+
+def show() -> None:
+    """The results as a table."""
+    known = json.loads(RESULTS.read_text())
+    lines = [
+        "What ingesting takes, and fits of ratings that are mapped from disk "
+        "(`benchmarks/disk.py`, two cores, shared with other work).",
+        "",
+    ]
+    if took := known.get("ingest"):
+        lines += [
+            f'| ingest, `memory="{took["memory"]}"` | |',
+            "|---|---|",
+            f"| ratings | {took['ratings']:,} |",
+            f"| Parquet, folder | {took['parquet_gb']} GB, {took['store_gb']} GB |",
+            f"| processor time a rating | {took['microseconds_a_rating']} µs |",
+            f"| processor time, seconds | {took['processor']}, {took['seconds']} |",
+            f"| peak memory | {took['peak_mb']:,} MB |",
+            "",
+        ]
+    if took := known.get("kill"):
+        ended = [f"{run['seconds']} s" for run in took["runs"]]
+        lines += [
+            f"Killed after {', '.join(ended[:-1])} and resumed for {ended[-1]}, "
+            f"{took['ratings']:,} ratings: the same bytes: {took['same_bytes']}.",
+            "",
+        ]
+    if took := known.get("equal"):
+        lines += [
+            f"| {took['ratings']:,} ratings | ids are numbers | ids are text |",
+            "|---|---|---|",
+        ]
+        lines += [
+            f"| {name} | {took['numbers'][key]} | {took['text'][key]} |"
+            for name, key in (
+                ("the bytes of `Ratings.from_table`", "same_bytes"),
+                ("ingest, µs a rating", "microseconds_a_rating"),
+                ("ingest, peak MB", "peak_mb"),
+                ("`from_table`, µs a rating", "from_table_microseconds_a_rating"),
+            )
+        ] + [""]
+    if took := known.get("fit"):
+        lines += [
+            f"{took['ratings']:,} ratings, rank {took['rank']}, {took['steps']} steps; cold: the "
+            "page cache dropped before every survey and every descent.",
+            "",
+            "| method | warm, s | cold, s | cold / warm | factors, MB | peak anonymous, MB | "
+            "2 × factors + 300 | same bits |",
+            "|---|---|---|---|---|---|---|---|",
+        ]
+        for method in METHODS:
+            row = took[method]
+            same = row["same_bits"] and row["same_bits_as_in_memory"]
+            figures = ("warm", "cold", "ratio", "factors_mb", "peak_anonymous_mb", "bar_mb")
+            cells = [method, *(f"{row[name]:,}" for name in figures), str(same)]
+            lines.append(f"| {' | '.join(cells)} |")
+    RESULTS.with_suffix(".md").write_text("\n".join(lines).rstrip() + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what")
@@ -207,9 +285,14 @@ def main() -> None:
         return child(options.parts, options.to)
     if options.what == "generate":
         return generate(folder / "parts", ratings)
-    return {"ingest": measure_ingest, "kill": measure_kill, "equal": measure_equal}[options.what](
-        folder, ratings
-    )
+    if options.what == "show":
+        return show()
+    return {
+        "fit": measure_fit,
+        "ingest": measure_ingest,
+        "kill": measure_kill,
+        "equal": measure_equal,
+    }[options.what](folder, ratings)
 
 
 if __name__ == "__main__":

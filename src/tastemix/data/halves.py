@@ -79,6 +79,14 @@ class Half:
         return sum(float(self.stored[part].sum(dtype=np.float64)) for part in parts) / count
 
     @property
+    def mapped(self) -> bool:
+        """Whether the indices are in a file that is mapped."""
+        array: Any = self.indices
+        while isinstance(array, np.ndarray) and not isinstance(array, np.memmap):
+            array = array.base
+        return isinstance(array, np.memmap)
+
+    @property
     def counts(self) -> Pointers:
         """The number of ratings of every row."""
         return np.diff(self.pointers)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tastemix.data.halves import Half
+from tastemix.data.halves import Coded, Half
 from tastemix.engine import _native
 from tastemix.engine._native import CHUNK_ROWS
 from tastemix.engine.sides import Floats, Matrix
@@ -33,8 +33,14 @@ class Rated:
     """Rows `first` on of one side, with their ratings, checked once for all fits."""
 
     def __init__(self, half: Half, columns: int, first: int = 0) -> None:
+        stored = half.stored
+        values, codes = (
+            (stored.levels, stored.codes) if isinstance(stored, Coded) else (stored, None)
+        )
         try:
-            self.half = _native.Half(half.pointers, half.indices, half.values, columns)
+            self.half = _native.Half(
+                half.pointers, half.indices, values, columns, codes=codes, mapped=half.mapped
+            )
         except (ValueError, IndexError):
             raise EngineError(
                 "these ratings are damaged: if they come from a folder, tm.open tells where"
@@ -74,16 +80,17 @@ class Block:
     def __init__(
         self,
         rated: Rated,
-        rows: Matrix,
+        rows: Matrix | _native.Rows,
         held: tuple[int, ...],
         shift: float,
         group: int,
         look: Look,
         work: _native.Workspace | None = None,
     ) -> None:
-        self.rated, self.rank = rated, rows.shape[1]
+        if not isinstance(rows, _native.Rows):
+            rows = _native.Rows(np.ascontiguousarray(rows, np.float32))
+        self.rated, self.rows, self.rank = rated, rows, rows.rank
         self._shift, self._group, self._look = shift, group, look
-        self.rows = _native.Rows(np.ascontiguousarray(rows, np.float32))
         self.mover = _native.Mover(rated.half, self.rows, shift, work or _native.Workspace())
         for coordinate in held:
             self.mover.hold(coordinate)

@@ -71,11 +71,16 @@ class CpuPlaced:
 class CpuTeam:
     """A block of all users and one of all items, each of which sees the other's rows in place."""
 
-    def __init__(self, placed: CpuPlaced, start: Pair, held: Held, shift: float) -> None:
+    def __init__(self, placed: CpuPlaced, start: Start, held: Held, shift: float) -> None:
         self.blocks: dict[Side, Block] = {}
-        work = _native.Workspace()
+        self.work = work = _native.Workspace()
         for side in SIDES:
-            rated, rows = placed.rated[side], start.of(side)
+            rated = placed.rated[side]
+            rows = (
+                _drawn(start, side, len(rated.counts))
+                if isinstance(start, RandomStart)
+                else start.of(side)
+            )
             self.blocks[side] = Block(
                 rated, rows, held.of(side), shift, SPAN_ROWS, self._shown_by(OTHER[side]), work
             )
@@ -117,6 +122,18 @@ class CpuTeam:
         return self.blocks[side].rated.counts
 
 
+DRAWN_AT_ONCE = 2**16
+
+
+def _drawn(start: RandomStart, side: Side, count: int) -> _native.Rows:
+    """Random initial rows, drawn a few at a time."""
+    draw = start.users if side == "users" else start.items
+    rows = _native.Rows(count, draw(0, 0).shape[1])
+    for first in range(0, count, DRAWN_AT_ONCE):
+        rows.put(first, draw(first, min(count, first + DRAWN_AT_ONCE)))
+    return rows
+
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -142,10 +159,10 @@ class CpuSession:
     ) -> None:
         ratings = placed.ratings
         if isinstance(start, RandomStart):
-            held, start = start.held, start.pair(len(ratings.users), len(ratings.items))
+            held = start.held
         self.turn = _native.Turn()
         self.team = CpuTeam(placed, start, held, shift)
-        rank = start.users.shape[1]
+        rank = self.team.blocks["users"].rank
         self._session = BlockSession(
             self.team, rank, held, pulls, shift, ratings.scale, len(ratings)
         )
@@ -184,7 +201,8 @@ class CpuSession:
 
     @_alone
     def factors(self) -> Pair:
-        """See Session.factors."""
+        """See Session.factors. The room for half-steps is given back first."""
+        self.team.work.release()
         return self._session.factors()
 
     @_alone

@@ -321,15 +321,18 @@ NB_MODULE(_native, m) {
         .def(nb::init<>())
         .def("__enter__", &Turn::take)
         .def("__exit__", [](Turn& turn, nb::args) { turn.give_back(); });
-    nb::class_<BoundHalf>(m, "Half").def(nb::init<Line<int64_t>, Line<int32_t>, Line<float>, int64_t>());
+    nb::class_<BoundHalf>(m, "Half")
+        .def(nb::init<Line<int64_t>, Line<int32_t>, Line<float>, int64_t, std::optional<Line<uint8_t>>, bool>(),
+             "pointers"_a, "indices"_a, "values"_a, "columns"_a, "codes"_a.none() = nb::none(), "mapped"_a = false);
     nb::class_<Rows>(m, "Rows")
         .def("__init__", make_rows)
         .def("__init__", make_empty)
         .def("set", fill)
         .def("put", put)
         .def("get", matrix)
+        .def_ro("rank", &Rows::rank)
         .def("sums", bound_sums, "half"_a.none(), "centres"_a.none(), "gram"_a, "group"_a = span_rows);
-    nb::class_<Workspace>(m, "Workspace").def(nb::init<>());
+    nb::class_<Workspace>(m, "Workspace").def(nb::init<>()).def("release", &Workspace::release);
     nb::class_<BoundMover>(m, "Mover")
         .def(nb::init<BoundHalf&, Rows&, float, Workspace&>(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
              nb::keep_alive<1, 5>())

@@ -13,8 +13,12 @@ std::size_t place_of(const Half& half, int64_t chunk) { return std::size_t(half.
 
 }  // namespace
 
-void Workspace::make_room(int64_t rows, int width, int64_t chunks, int workers) {
-    if (rows * width > floats_) gradient = zeros(floats_ = rows * width);
+void Workspace::make_room(int64_t rows, int width, int64_t chunks, int workers, int64_t coded) {
+    if (rows * width > floats_) {
+        gradient.reset();
+        gradient = zeros(floats_ = rows * width);
+    }
+    if (workers * coded > values_) values = zeros(values_ = workers * coded);
     if (rows > rows_) {
         gain = zeros(rows);
         noise = zeros(rows);
@@ -27,8 +31,13 @@ void Workspace::make_room(int64_t rows, int width, int64_t chunks, int workers) 
     }
 }
 
+void Workspace::release() {
+    for (Floats* each : {&gradient, &gain, &noise}) each->reset();
+    floats_ = rows_ = 0;
+}
+
 Mover::Mover(const Half& half, Rows& moving, float shift, Workspace& work)
-    : half_(half), moving_(moving), shift_(shift), work_(work) {
+    : half_(half), moving_(moving), shift_(shift), work_(work), most_coded_(half.most_coded()) {
     const int64_t width = moving.kernels.width;
     movable_ = zeros(width);
     std::fill_n(movable_.get(), moving.rank, 1.0f);
@@ -39,7 +48,7 @@ bool Mover::survey(const Rows& fixed, const Terms& terms, const Pulled& pulled, 
     const Kernels& kernels = moving_.kernels;
     const int64_t width = kernels.width, rank = moving_.rank, count = half_.chunk_count();
     const int workers = int(std::min<int64_t>(threads(), count));
-    work_.make_room(half_.rows, kernels.width, count, workers);
+    work_.make_room(half_.rows, kernels.width, count, workers, most_coded_);
     const float w = terms.weight, prior = terms.dynamic ? 0 : terms.prior;
     if (w != 0 && !gram_) gram_ = zeros(width * width);
     for (int64_t r = 0; w != 0 && r < rank; r++) std::copy_n(terms.gram + r * rank, rank, gram_.get() + r * width);
@@ -49,7 +58,6 @@ bool Mover::survey(const Rows& fixed, const Terms& terms, const Pulled& pulled, 
     step_.pointers = half_.pointers;
     step_.indices = half_.indices;
     step_.indices_end = half_.indices + half_.ratings();
-    step_.values = half_.values;
     step_.moving = moving_.row(0);
     step_.fixed = fixed.row(0);
     step_.centres = pulled.centres ? pulled.centres->row(0) : nullptr;
@@ -74,7 +82,10 @@ bool Mover::survey(const Rows& fixed, const Terms& terms, const Pulled& pulled, 
     step_.stop = give_up;
 
     const auto look = [&](int64_t chunk, int worker) {
-        kernels.survey(step_, half_.chunks[std::size_t(chunk)], half_.chunks[std::size_t(chunk) + 1],
+        half_.read_ahead(chunk);
+        HalfStep step = step_;    // whose values begin where those of the first rating would
+        step.values = half_.decoded(chunk, work_.values.get() + worker * most_coded_) - half_.begin(chunk);
+        kernels.survey(step, half_.chunks[std::size_t(chunk)], half_.chunks[std::size_t(chunk) + 1],
                        work_.scratch.get() + worker * scratch_floats(kernels.width),
                        &work_.surveys[std::size_t(chunk)]);
     };
@@ -91,9 +102,10 @@ bool Mover::descend(float threshold, int64_t max_updates, Descended& out, Poll p
     const Kernels& kernels = moving_.kernels;
     const int64_t count = half_.chunk_count();
     const int workers = int(std::min<int64_t>(threads(), count));
-    work_.make_room(half_.rows, kernels.width, count, workers);
+    work_.make_room(half_.rows, kernels.width, count, workers, 0);
     step_.max_updates = max_updates;
     const auto move = [&](int64_t chunk, int worker) {
+        if (step_.own != 0) half_.read_ahead(chunk);
         kernels.descend(step_, half_.chunks[std::size_t(chunk)], half_.chunks[std::size_t(chunk) + 1], threshold,
                         work_.scratch.get() + worker * scratch_floats(kernels.width),
                         &work_.descents[std::size_t(chunk)]);
@@ -112,7 +124,7 @@ bool Mover::descend(float threshold, int64_t max_updates, Descended& out, Poll p
 void Mover::row_grams(const Rows& fixed, Poll poll) {
     const Kernels& kernels = moving_.kernels;
     const int workers = int(std::min<int64_t>(threads(), half_.chunk_count()));
-    work_.make_room(half_.rows, kernels.width, half_.chunk_count(), workers);
+    work_.make_room(half_.rows, kernels.width, half_.chunk_count(), workers, 0);
     const auto form = [&](int64_t chunk, int worker) {
         float* out = work_.scratch.get() + worker * scratch_floats(kernels.width);
         for (int64_t row = half_.chunks[std::size_t(chunk)]; row < half_.chunks[std::size_t(chunk) + 1]; row++)

@@ -21,13 +21,16 @@ struct Pulled {             // what each row is pulled towards, and how strongly
 
 class Workspace {           // of half-steps that are not under way at the same time
    public:
-    void make_room(int64_t rows, int width, int64_t chunks, int workers);
+    void make_room(int64_t rows, int width, int64_t chunks, int workers, int64_t coded);
+    // Give back the room for rows, which the next survey makes again.
+    void release();
     Floats gradient, gain, noise, scratch;
+    Floats values;          // decoded, of a chunk for each worker
     std::vector<Survey> surveys;
     std::vector<Descent> descents;
 
    private:
-    int64_t floats_ = 0, rows_ = 0, scratch_ = 0;
+    int64_t floats_ = 0, rows_ = 0, scratch_ = 0, values_ = 0;
 };
 
 struct Surveyed {
@@ -59,6 +62,7 @@ class Mover {
     Rows& moving_;
     const float shift_;
     Workspace& work_;
+    const int64_t most_coded_;
     Floats movable_, gram_, linear_;
     HalfStep step_{};
 };

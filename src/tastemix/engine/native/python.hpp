@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -98,20 +99,31 @@ inline void check_ids(const Line<int32_t>& ids, std::size_t count) {
 struct BoundHalf {           // keeps the arrays alive; checked once, used by many sessions
     Line<int64_t> pointers;
     Line<int32_t> indices;
-    Line<float> values;
+    Line<float> values;     // or, where there are codes, the levels they name
+    std::optional<Line<uint8_t>> codes;
     Half half;
 
-    BoundHalf(Line<int64_t> pointers_, Line<int32_t> indices_, Line<float> values_, int64_t columns)
-        : pointers(pointers_), indices(indices_), values(values_) {
+    BoundHalf(Line<int64_t> pointers_, Line<int32_t> indices_, Line<float> values_, int64_t columns,
+              std::optional<Line<uint8_t>> codes_ = {}, bool mapped = false)
+        : pointers(pointers_), indices(indices_), values(values_), codes(codes_) {
         const std::size_t rows = pointers.size() - 1;
-        if (pointers.size() < 2 || pointers.data()[0] != 0 || indices.size() != values.size() ||
+        if (codes && values.size() != 256) throw std::invalid_argument("levels");
+        const std::size_t ratings = codes ? codes->size() : values.size();
+        if (pointers.size() < 2 || pointers.data()[0] != 0 || indices.size() != ratings ||
             std::size_t(pointers.data()[rows]) != indices.size())
             throw std::invalid_argument("sparse half");
         for (std::size_t r = 0; r < rows; r++)
             if (pointers.data()[r] > pointers.data()[r + 1]) throw std::invalid_argument("sparse half");
         check_ids(indices, std::size_t(columns));
-        half = {pointers.data(), indices.data(), values.data(), int64_t(rows), columns,
-                Half::chunked(pointers.data(), int64_t(rows))};
+        half = {pointers.data(),
+                indices.data(),
+                codes ? nullptr : values.data(),
+                codes ? codes->data() : nullptr,
+                codes ? values.data() : nullptr,
+                int64_t(rows),
+                columns,
+                Half::chunked(pointers.data(), int64_t(rows)),
+                mapped};
     }
 };
 

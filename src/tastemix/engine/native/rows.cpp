@@ -1,6 +1,10 @@
 #include "rows.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -12,6 +16,15 @@ constexpr int64_t chunk_cost = 8192;    // ratings, or what costs about as much
 constexpr int64_t row_cost = 16;
 constexpr int64_t work_unasked = 1 << 23;      // multiplications
 constexpr int64_t gram_room = 1 << 22;  // floats
+constexpr int64_t window = 1 << 22;     // ratings that are asked for at once
+
+// Ask for the pages that hold entries first to last of an array in a file.
+template <class T> void ask(const T* array, int64_t first, int64_t last) {
+    static const auto page = std::uintptr_t(sysconf(_SC_PAGESIZE));
+    const auto from = reinterpret_cast<std::uintptr_t>(array + first) / page * page;
+    const auto to = reinterpret_cast<std::uintptr_t>(array + last);
+    madvise(reinterpret_cast<void*>(from), to - from, MADV_WILLNEED);
+}
 
 }  // namespace
 
@@ -23,6 +36,33 @@ Floats zeros(int64_t count) {
     if (!p) throw std::bad_alloc();
     std::memset(p, 0, bytes);
     return Floats(static_cast<float*>(p));
+}
+
+int64_t Half::most_coded() const {
+    int64_t most = 0;
+    for (int64_t chunk = 0; codes && chunk < chunk_count(); chunk++)
+        most = std::max(most, begin(chunk + 1) - begin(chunk));
+    return most;
+}
+
+const float* Half::decoded(int64_t chunk, float* room) const {
+    const int64_t first = begin(chunk), last = begin(chunk + 1);
+    if (values) return values + first;
+    for (int64_t entry = first; entry < last; entry++) room[entry - first] = levels[codes[entry]];
+    return room;
+}
+
+void Half::read_ahead(int64_t chunk) const {
+    if (!mapped) return;
+    // The chunk in which a window begins asks for the one after it; the first one for its own too.
+    const int64_t last = begin(chunk + 1) / window;
+    for (int64_t w = chunk == 0 ? -1 : begin(chunk) / window + 1; w <= last; w++) {
+        const int64_t from = (w + 1) * window, to = std::min(ratings(), from + window);
+        if (from >= to) break;
+        ask(indices, from, to);
+        if (values) ask(values, from, to);
+        else ask(codes, from, to);
+    }
 }
 
 std::vector<int64_t> Half::chunked(const int64_t* pointers, int64_t rows) {
@@ -113,6 +153,7 @@ bool gather(const Half& half, const Rows& in, const float* weight, const float* 
     const Gather g{half.pointers, half.indices, half.indices + half.ratings(), in.row(0), weight, scale, out.row(0),
                    in.kernels.width, give_up};
     const auto some = [&](int64_t chunk, int) {
+        half.read_ahead(chunk);
         in.kernels.gather(g, half.chunks[std::size_t(chunk)], half.chunks[std::size_t(chunk) + 1]);
     };
     return parallel_for(half.chunk_count(), some, poll);
@@ -123,6 +164,7 @@ bool row_errors(const Half& half, const Rows& moving, const Rows& fixed, float s
     const int64_t ratings_unasked = std::max<int64_t>(work_unasked / moving.rank, 1);
     const auto add = [&](int64_t chunk, int) {
         int64_t asked = 0;
+        half.read_ahead(chunk);
         for (int64_t row = half.chunks[std::size_t(chunk)]; row < half.chunks[std::size_t(chunk) + 1]; row++) {
             const float* x = moving.row(row);
             double total = 0;
@@ -131,7 +173,7 @@ bool row_errors(const Half& half, const Rows& moving, const Rows& fixed, float s
                 const float* y = fixed.row(half.indices[j]);
                 double b = 0;
                 for (int i = 0; i < moving.rank; i++) b += double(x[i]) * y[i];
-                const double e = std::clamp(b + shift, low, high) - half.values[j];
+                const double e = std::clamp(b + shift, low, high) - half.value(j);
                 total += e * e;
             }
             errors[row] = total;

@@ -27,14 +27,26 @@ template <class F> bool parallel_for(int64_t count, F f, Poll poll, int workers 
 struct Half {               // one compressed sparse half, borrowed
     const int64_t* pointers;
     const int32_t* indices;
-    const float* values;
+    const float* values;    // null where values are coded:
+    const uint8_t* codes;   // then value e is levels[codes[e]]
+    const float* levels;    // 256
     int64_t rows;
     int64_t columns;
     std::vector<int64_t> chunks;    // row boundaries, at most so many ratings and chunk_rows rows each
+    bool mapped;            // from files, to be read ahead
 
     int64_t count(int64_t row) const { return pointers[row + 1] - pointers[row]; }
     int64_t ratings() const { return pointers[rows]; }
     int64_t chunk_count() const { return int64_t(chunks.size()) - 1; }
+    int64_t begin(int64_t chunk) const { return pointers[chunks[std::size_t(chunk)]]; }
+    float value(int64_t entry) const { return values ? values[entry] : levels[codes[entry]]; }
+
+    // Ratings of the longest chunk whose values must be decoded: 0 where none must be.
+    int64_t most_coded() const;
+    // The values of a chunk; where they are coded, decoded into `room`, which has space for them.
+    const float* decoded(int64_t chunk, float* room) const;
+    // Ask for what comes some way after a chunk, if it is in files. Chunks are taken in order.
+    void read_ahead(int64_t chunk) const;
     static std::vector<int64_t> chunked(const int64_t* pointers, int64_t rows);
 };
 
