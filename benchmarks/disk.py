@@ -73,6 +73,16 @@ def generate(folder: Path, ratings: int, text: bool = False) -> None:
         (folder / "new").rename(file)
 
 
+def first_parts(folder: Path, count: int) -> Path:
+    """A folder of links to the first parts."""
+    some = folder.with_name(f"{folder.name}-{count}")
+    (some / "parts").mkdir(parents=True, exist_ok=True)
+    for file in sorted((folder / "parts").glob("part-*"))[:count]:
+        if not (some / "parts" / file.name).exists():
+            os.link(file, some / "parts" / file.name)
+    return some
+
+
 def joined(texts: list[Any]) -> Any:
     """Texts put together."""
     import pyarrow.compute as pc
@@ -276,6 +286,7 @@ def main() -> None:
     parser.add_argument("what")
     parser.add_argument("--ratings", type=float, default=400e6)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "disk-bench")
+    parser.add_argument("--first", type=int, help="use so many parts of them")
     parser.add_argument("--parts")
     parser.add_argument("--to")
     options = parser.parse_args()
@@ -285,6 +296,8 @@ def main() -> None:
         return child(options.parts, options.to)
     if options.what == "generate":
         return generate(folder / "parts", ratings)
+    if options.first:
+        ratings, folder = options.first * PART, first_parts(folder, options.first)
     if options.what == "show":
         return show()
     return {

@@ -41,6 +41,7 @@ class Growing:
         self.count = count
         end = _HEAD + count * self._kind.itemsize
         if self._stream.seek(0, os.SEEK_END) < end and count:
+            self._stream.close()
             raise OSError(f"{file} is shorter than it was")
         self._stream.truncate(end)
         self._stream.seek(end)
@@ -50,14 +51,19 @@ class Growing:
         np.ascontiguousarray(entries, self._kind).tofile(self._stream)
         self.count += len(entries)
 
-    def close(self) -> None:
+    def __enter__(self) -> Growing:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._stream.close()
+
+    def finish(self) -> None:
         """Write what NumPy asks to stand before the entries."""
         self._stream.seek(0)
         head = {"descr": npy.dtype_to_descr(self._kind), "fortran_order": False}
         npy.write_array_header_1_0(self._stream, {**head, "shape": (self.count,)})
         if self._stream.tell() != _HEAD:
             raise AssertionError("the header has another length")
-        self._stream.close()
 
 
 class Unmapped:

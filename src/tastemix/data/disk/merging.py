@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,25 +87,30 @@ def by_user(work: Work, rows: Runs, duplicates: Duplicates) -> Values | None:
     pieces = _Pieces(work.beside / "users-done")
     turned = Runs(work.beside / "by-item", "item", len(work.items))
     timed = (rows.path(0) / "time.npy").exists()
-    files = {
-        "item": Growing(work.folder / array_name("users", "indices"), np.int32, pieces.count),
-        "value": Growing(work.beside / PLAIN_VALUES, np.float32, pieces.count),
+    wanted: dict[str, tuple[Path, Any]] = {
+        "item": (work.folder / array_name("users", "indices"), np.int32),
+        "value": (work.beside / PLAIN_VALUES, np.float32),
     }
     if timed:
-        files["time"] = Growing(work.folder / TIMESTAMPS, np.int64, pieces.count)
-        files["row"] = Growing(work.folder / SOURCE_ROWS, np.int64, pieces.count)
-    for number, (first, last) in enumerate(rows.pieces(work.piece)):
-        if number < len(pieces.counts):
-            continue
-        found = _settled(work, rows.read(first, last), first, last, duplicates)
-        for name, file in files.items():
-            file.append(found[name])
-        turned.write(number, {name: found[name] for name in ("item", "user", "value")})
-        counts = np.bincount(found["user"] - first, minlength=last - first)
-        pieces.done(counts, _few(np.unique(found["value"])))
-        work.report("sorting by user", pieces.count, work.total)
-    for file in files.values():
-        file.close()
+        wanted["time"] = work.folder / TIMESTAMPS, np.int64
+        wanted["row"] = work.folder / SOURCE_ROWS, np.int64
+    with ExitStack() as stack:
+        files = {
+            name: stack.enter_context(Growing(file, kind, pieces.count))
+            for name, (file, kind) in wanted.items()
+        }
+        for number, (first, last) in enumerate(rows.pieces(work.piece)):
+            if number < len(pieces.counts):
+                continue
+            found = _settled(work, rows.read(first, last), first, last, duplicates)
+            for name, file in files.items():
+                file.append(found[name])
+            turned.write(number, {name: found[name] for name in ("item", "user", "value")})
+            counts = np.bincount(found["user"] - first, minlength=last - first)
+            pieces.done(counts, _few(np.unique(found["value"])))
+            work.report("sorting by user", pieces.count, work.total)
+        for file in files.values():
+            file.finish()
     np.save(work.folder / array_name("users", "pointers"), pieces.pointers)
     return pieces.levels
 
@@ -114,24 +120,26 @@ def by_item(work: Work, levels: Values | None) -> None:
     pieces = _Pieces(work.beside / "items-done")
     rows = Runs(work.beside / "by-item", "item", len(work.items))
     kind = np.float32 if levels is None else np.uint8
-    indices = Growing(work.folder / array_name("items", "indices"), np.int32, pieces.count)
-    values = Growing(work.folder / array_name("items", "values"), kind, pieces.count)
-    for number, (first, last) in enumerate(rows.pieces(work.piece)):
-        if number < len(pieces.counts):
-            continue
-        found = rows.read(first, last)
-        if last - first > 1:
-            key = found["item"].astype(np.int64)
-            _, order = stable_order(key - first, last - first)
-            found = {name: column[order] for name, column in found.items()}
-        indices.append(found["user"])
-        value = found["value"]
-        values.append(value if levels is None else coded(value, levels))
-        counts = np.bincount(found["item"] - first, minlength=last - first)
-        pieces.done(counts, np.empty(0, np.float32))
-        work.report("sorting by item", pieces.count, work.total)
-    indices.close()
-    values.close()
+    with (
+        Growing(work.folder / array_name("items", "indices"), np.int32, pieces.count) as indices,
+        Growing(work.folder / array_name("items", "values"), kind, pieces.count) as values,
+    ):
+        for number, (first, last) in enumerate(rows.pieces(work.piece)):
+            if number < len(pieces.counts):
+                continue
+            found = rows.read(first, last)
+            if last - first > 1:
+                key = found["item"].astype(np.int64)
+                _, order = stable_order(key - first, last - first)
+                found = {name: column[order] for name, column in found.items()}
+            indices.append(found["user"])
+            value = found["value"]
+            values.append(value if levels is None else coded(value, levels))
+            counts = np.bincount(found["item"] - first, minlength=last - first)
+            pieces.done(counts, np.empty(0, np.float32))
+            work.report("sorting by item", pieces.count, work.total)
+        indices.finish()
+        values.finish()
     np.save(work.folder / array_name("items", "pointers"), pieces.pointers)
 
 
@@ -141,11 +149,11 @@ def encode_values(work: Work, levels: Values | None) -> None:
     if levels is None:
         shutil.copyfile(plain, file)
         return
-    out = Growing(file, np.uint8, 0)
     count = len(np.load(plain, mmap_mode="r"))
-    for at in range(0, count, work.piece):
-        out.append(coded(part_of(plain, at, min(count, at + work.piece)), levels))
-    out.close()
+    with Growing(file, np.uint8, 0) as out:
+        for at in range(0, count, work.piece):
+            out.append(coded(part_of(plain, at, min(count, at + work.piece)), levels))
+        out.finish()
 
 
 def _settled(work: Work, rows: Columns, first: int, last: int, duplicates: Duplicates) -> Columns:
