@@ -50,8 +50,8 @@ PENALTIES = ((0.0, 0), (0.2, 0), (0.5, 0), (1.0, 5))
 GROUPS = (30, 22, 16, 14, 12, 10)
 FIGURES = ("rmse", "genres", "co-liking", "parts", "baseline", "agreement")
 ONES: dict[str, Any] = {
-    "CNMF, rank 12": tm.CNMF(rank=12, ranking=0),
-    "CNMF, rank 22": tm.CNMF(rank=22, ranking=0),
+    "CNMF, rank 12": tm.CNMF(rank=12, ranking=False),
+    "CNMF, rank 22": tm.CNMF(rank=22, ranking=False),
     "ANMF, the mean of 8": tm.ANMF(ranking=0),
     "RNMF(6)": tm.RNMF(6),
     "MIXD(10)": tm.MIXD(10),
@@ -75,7 +75,7 @@ class Readability:
     def methods(self) -> dict[str, Any]:
         """The default of `tm.fit` for these ratings, and others."""
         default = default_method()
-        return {f"`tm.fit`: {type(default).__name__}": replace(default, ranking=0), **ONES}
+        return {f"`tm.fit`: {type(default).__name__}": replace(default, ranking=False), **ONES}
 
     def measured(self, method: Any) -> dict[str, list[float]]:
         """The figures of a method for every seed, or pair of seeds."""
@@ -220,7 +220,7 @@ def sparsity() -> None:
     measured: dict[str, Any] = {}
     judge, rows = Readability("ml-1m"), []
     for rank, (l1, last) in itertools.product(RANKS, PENALTIES):
-        recipe = tm.CNMF(rank=rank, ranking=0).recipe_for(judge.train)
+        recipe = tm.CNMF(rank=rank, ranking=False).recipe_for(judge.train)
         *before, phase = recipe.phases
         sparse = replace(
             phase, objective=replace(phase.objective, l1=l1), steps=last or phase.steps
@@ -243,7 +243,7 @@ def groups() -> None:
     A group's parts are added up, so that the predictions are those of rank 30.
     """
     judge = Readability("ml-1m")
-    models = [tm.CNMF(rank=GROUPS[0], ranking=0, seed=seed).fit(judge.train) for seed in SEEDS]
+    models = [tm.CNMF(rank=GROUPS[0], ranking=False, seed=seed).fit(judge.train) for seed in SEEDS]
     some = np.random.default_rng(0).choice(len(judge.user), SAMPLE, False)
     pairs = judge.user[some], judge.item[some]
     measured: dict[str, Any] = {}
@@ -329,7 +329,7 @@ def tastes(method: Any = None) -> None:
         ("rating", "The tastes that predict ratings"),
         ("score", "The tastes that `recommend` orders by"),
     ):
-        if of == "score" and model.ranking is None:
+        if of == "score" and (model.ranking is None or model.shares_tastes):
             continue
         print(f"## {about}\n")
         if of == "score":

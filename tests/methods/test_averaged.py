@@ -473,7 +473,7 @@ def test_a_scale_below_zero_is_shifted_inside_and_back_outside() -> None:
 @pytest.mark.parametrize("stars", [[3.0, 3.0, 3.0], [3.0]])
 def test_equal_ratings_and_a_single_one_can_be_learnt(stars: list[float]) -> None:
     numbers = list(range(len(stars)))
-    model = tm.fit(tm.Ratings.from_arrays(numbers, numbers, stars))
+    model = tm.fit(tm.Ratings.from_arrays(numbers, numbers, stars), feedback="explicit")
     prediction, std = model.predict(numbers, numbers, return_std=True)
     np.testing.assert_allclose(prediction, stars)
     assert np.isfinite(std).all()
@@ -487,7 +487,7 @@ def test_equal_ratings_and_a_single_one_can_be_learnt(stars: list[float]) -> Non
         ({"ranking": -1}, "ranking is -1: .* 0 or more"),
         ({"rank": 0}, "rank is 0: .* 1 or more"),
         ({"steps": -1}, "steps is -1: .* 0 or more"),
-        ({"l2": -1}, "l2 is -1.* it must be a number from 0"),
+        ({"l2": -1}, "l2 is -1: it must be a number of 0 or more"),
         ({"seed": -1}, "seed is -1: it must be a whole number from 0"),
         ({"seed": "x"}, "seed is 'x': it must be a whole number"),
     ],

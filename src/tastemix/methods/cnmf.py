@@ -21,8 +21,8 @@ from tastemix.methods.recipe import ANLS
 from tastemix.model.factors import Factors, Head
 from tastemix.training.phase import Phase
 
-READABLE, MOST_RANK = 14, 30
-"""The most tastes of one fit, and of each of several. With two offsets 14 make 16 coordinates."""
+READABLE, MOST_RANK = 16, 30
+"""The most tastes of one fit, and of each of several."""
 LEAST_RIDGE = 0.05
 """The least ridge that is estimated, for ratings of standard deviation 1."""
 OFFSET = 0.25
