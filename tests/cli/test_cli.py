@@ -418,7 +418,7 @@ def test_an_engine_is_chosen_by_name(ratings: Path, tmp_path: Path) -> None:
     for wrong in ((*command, "-o", tmp_path / "x"), ("compare", ratings)):
         done = started(*wrong, "--engine", "gpu")
         assert done.returncode == 2
-        assert "engine is 'gpu': choose one of cpu, cuda, reference" in done.stderr
+        assert "engine is 'gpu': choose one of cpu, cuda, dask, reference" in done.stderr
     assert not (tmp_path / "x").exists()
 
 

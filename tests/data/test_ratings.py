@@ -177,7 +177,7 @@ WAYS: dict[str, Way] = {
     "csv with windows line ends": through_file("r.csv", lambda f: as_csv(f, lineterminator="\r\n")),
     "csv with a byte order mark": through_file("r.csv", lambda f: b"\xef\xbb\xbf" + as_csv(f)),
     "csv with blank lines": through_file("r.csv", lambda f: as_csv(f).replace(b"\n", b"\n\n")),
-    "csv with line breaks": through_file("r.csv", lambda f: as_csv(with_notes(f), quoting=1)),
+    "csv with line breaks": through_file("r.csv", lambda f: as_csv(with_notes(f), quoting=2)),
     "csv, zipped, of any name": through_file("r.data", lambda f: gzip.compress(as_csv(f))),
     "csv in bzip2": through_file("r.csv.bz2", lambda f: bz2.compress(as_csv(f))),
     "parquet": through_parquet,

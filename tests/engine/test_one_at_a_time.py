@@ -354,14 +354,14 @@ def test_ctrl_c_within_one_search_of_a_long_catalogue() -> None:
 
 
 def test_ctrl_c_while_variances_of_a_large_rank_are_found() -> None:
-    """A row of two ratings at rank 2048: its Gram product is nothing, the rest takes seconds."""
+    """A row of 17 ratings at rank 2048: its Gram product is nothing, the rest takes seconds."""
     rank = 2048
     rng = np.random.default_rng(0)
     half = _native.Half(
-        np.array([0, 2], np.int64), np.array([0, 1], np.int32), np.ones(2, np.float32), 2
+        np.array([0, 17], np.int64), np.arange(17, dtype=np.int32), np.ones(17, np.float32), 17
     )
     moving = _native.Rows(rng.random((1, rank), np.float32))
-    fixed = _native.Rows(rng.random((2, rank), np.float32))
+    fixed = _native.Rows(rng.random((17, rank), np.float32))
     mover = _native.Mover(half, moving, 0.0, _native.Workspace())
     ridges, variances = (_native.Rows(np.full((1, rank), v, np.float32)) for v in (1, 0))
     nothing = np.zeros(rank, np.float32)

@@ -27,17 +27,18 @@ LEAST_RIDGE = 0.05
 """The least ridge that is estimated, for ratings of standard deviation 1."""
 OFFSET = 0.25
 """The first offsets, likewise. An offset has the unit of the ratings, and a taste its root."""
-PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-NOISES = (0.23, 0.32, 0.45, 0.65, 0.9, 1.0)
+PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0)
+NOISES = (0.32, 0.45, 0.65, 0.9, 1.0)
 USUAL_PENALTY, USUAL_NOISE = 3.0, 0.65
 """What the search may try, and what is taken where it has too few ratings."""
 TRIED_STEPS = 10
-MANY, MANY_RANK, MANY_STEPS = 300_000, 8, 6
+MANY, MANY_RANK, MANY_STEPS = 300_000, 8, 8
 """The fits of the search are short, and smaller from MANY ratings on: the best settings of small
 fits are those of large ones."""
-SHORT, MOST_SHORT, MARKED = 10, 64, 0.001
+SHORT, MOST_SHORT, MARKED, TELLING = 10, 64, 0.001, 10_000
 """Where rows have so few ratings on average, the rank is doubled up to MOST_SHORT for as long as
-the error falls by that share: items that share few users are alike in narrower ways."""
+the error falls by that share, if there are ratings enough to tell: items that share few users are
+alike in narrower ways."""
 FEWEST = 50
 """Ratings that a search takes."""
 
@@ -141,7 +142,8 @@ class CNMF(Averaged):
 
 
 def _short_rows(ratings: Ratings) -> bool:
-    return len(ratings) < SHORT * (len(ratings.users) + len(ratings.items))
+    rows = len(ratings.users) + len(ratings.items)
+    return TELLING <= len(ratings) < SHORT * rows
 
 
 def _enough(rank: int, error: Callable[[int], float]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class Neighbours:
             settings = Settings(
                 *(self.l2, self.l2_per_rating, self.l1, self.candidates, self.tolerance)
             )
-            half = placed.neighbours(settings, lambda values: in_stars(values, ratings.scale))
+            half = placed.neighbours(settings, partial(in_stars, scale=ratings.scale))
             if half is not None:
                 return Links(half)
         by_user, by_item = stars_by_user(ratings), stars_by_item(ratings)
