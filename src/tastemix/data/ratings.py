@@ -354,7 +354,7 @@ def read(
 
 
 def _is_store(path: Any) -> bool:
-    return isinstance(path, str | os.PathLike) and (Path(path) / "ratings.json").is_file()
+    return isinstance(path, str | os.PathLike) and os.path.isfile(Path(path) / "ratings.json")
 
 
 def as_ratings(data: Any, *, clicks: bool = False, **options: Any) -> Ratings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import io
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -289,6 +290,8 @@ def opener(
     return opened
 
 
+_PATIENCE = 2.0
+"""Seconds that the end of a process waits for Arrow."""
 _OPEN: weakref.WeakSet[_Counted] = weakref.WeakSet()
 
 
@@ -297,8 +300,12 @@ def _end_reading() -> None:
     """Arrow reads ahead in threads of its own, also after an error. They must not be in Python when
     the interpreter ends, which would abort the process.
     """
-    for stream in list(_OPEN):
-        stream.end()
+    open_now = list(_OPEN)
+    while open_now:
+        open_now.pop().end()
+    until = time.monotonic() + _PATIENCE
+    while len(_OPEN) and time.monotonic() < until:  # Arrow lets go of a stream when it is done.
+        time.sleep(0.001)
 
 
 class _Counted(io.RawIOBase):
