@@ -169,12 +169,21 @@ STATES = {
 }
 
 
+def settled(page: Any) -> None:
+    """Wait until what was pale while it was loaded is in its own colours."""
+    for _ in range(200):
+        if page.evaluate("getComputedStyle(document.querySelector('main')).opacity") == "1":
+            return
+        page.wait_for_timeout(20)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("state", STATES)
 def test_every_state_is_accessible(opened: Open, state: str, theme: str) -> None:
     path, then = STATES[state]
     page = opened(path, theme=theme)
     then(page)
+    settled(page)
     found = axe.Axe().run(page).response["violations"]
     assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
 
