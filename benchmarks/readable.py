@@ -326,7 +326,7 @@ def tastes(method: Any = None) -> None:
     model = (method or default_method()).fit(ratings)
     print(HEAD.format(model.made_by))
     for of, about in (
-        ("rating", "The tastes that predict ratings"),
+        ("rating", "The tastes that predict ratings and order recommendations"),
         ("score", "The tastes that `recommend` orders by"),
     ):
         if of == "score" and (model.ranking is None or model.shares_tastes):
