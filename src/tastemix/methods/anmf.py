@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine.objective import Objective
-from tastemix.methods.averaged import Averaged, Fits, Learning, below, halved, rank_for, unit_of
+from tastemix.methods.averaged import Averaged, Fits, Learning, below, lasting, rank_for, unit_of
 from tastemix.methods.blend import blended
 from tastemix.methods.recipe import ANLS, ANY_SCALE
 from tastemix.model.factors import Factors, Head
@@ -80,7 +80,7 @@ class ANMF(Averaged):
         """See Averaged.ordered_by: tastes of their own."""
         ordering = self.ordering(self.rank, fits.ratings.scale)
         found, _ = fits.mean(ordering, self.ranking)
-        tried, _ = replace(learning.fits, watch=None).one(halved(ordering))
+        tried = learning.trial(lasting(ordering, RANKING_STEPS // 2))
         where = fits.ratings, fits.placed, learning.fits.placed
         return Head(found, tuple(ordering.phases), *blended(*where, found, tried))
 

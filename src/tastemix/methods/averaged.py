@@ -15,7 +15,7 @@ from tastemix import checks
 from tastemix.data.ratings import Ratings, Scale
 from tastemix.engine import placed_by
 from tastemix.engine.base import Engine, Placed, Session
-from tastemix.engine.sides import OTHER, SIDES, Pulls
+from tastemix.engine.sides import OTHER, SIDES, Pair, Pulls
 from tastemix.errors import DataError
 from tastemix.methods.recipe import ANLS, trained
 from tastemix.methods.validation import SEED, SHARE
@@ -29,8 +29,11 @@ LEAST_RANK = 4
 
 
 class Averaged:
-    """The base of ANMF and CNMF: the mean of `members` fits of `recipe` from different seeds, what
-    `recommend` orders by, and a trial fit for its weights and for the uncertainty.
+    """The base of ANMF and CNMF: the mean of `members` fits of `recipe` from different seeds, and
+    what `recommend` orders by.
+
+    The first third of the first fit sees only the learning part. The weights of what `recommend`
+    orders by and the uncertainty are found with what it then is, by the ratings it has not seen.
     """
 
     rank: int | None
@@ -63,11 +66,9 @@ class Averaged:
 
     @property
     def total_steps(self) -> int:
-        """The steps of a whole fit: those of the members, and of a trial fit half as long.
-
-        Trial fits for the settings are not counted.
-        """
-        return self.members * self.steps + (self.steps + 1) // 2
+        """The steps of a whole fit: those of the members. Fits for the settings are not counted."""
+        trial, rest = parted(self.steps)
+        return trial + rest + (self.members - 1) * self.steps
 
     def fit(
         self,
@@ -96,8 +97,10 @@ class Averaged:
             learning = stack.enter_context(learning_part(fits))
             method = self.settled(learning)
             recipe = method.recipe_for(stars)
-            scores, history = fits.mean(recipe, self.members, part, patience)
-            tried, _ = learning.fits.one(halved(recipe))
+            trial, rest = parted(self.steps)
+            tried, _ = learning.fits.one(lasting(member(recipe, 0, self.members), trial))
+            first = lasting(recipe, rest), tried
+            scores, history = fits.mean(recipe, self.members, part, patience, first)
             ranking = method.ordered_by(fits, scores, learning, tried) if self.ranking else None
             errors = uncertainty.estimate(
                 placed, scores, stars.scale, learning.fits.placed, learning.unseen, tried
@@ -127,22 +130,39 @@ class Fits:
     ratings: Ratings
     watch: OnStep | None
 
-    def one(self, recipe: ANLS, part: Any = None, patience: int = 5) -> tuple[Factors, list[Step]]:
-        """The factors of one fit, and its steps."""
-        shift = recipe.counted_from(self.ratings)
-        session = self.placed.open(recipe.start, shift=shift)
+    def one(
+        self, recipe: ANLS, part: Any = None, patience: int = 5, begun: Factors | None = None
+    ) -> tuple[Factors, list[Step]]:
+        """The factors of one fit, and its steps; it goes on from those begun."""
+        shift, held = recipe.counted_from(self.ratings), recipe.start.held
+        if begun is None:
+            session = self.placed.open(recipe.start, shift=shift)
+        else:
+            pair = Pair(begun.users, begun.items)
+            session = self.placed.open(pair, held, begun.pulls, shift=shift)
         history = trained(session, recipe, part, patience, self.watch)
-        return Factors.of(session, shift, recipe.start.held), history
+        return Factors.of(session, shift, held), history
 
     def mean(
-        self, recipe: ANLS, count: int, part: Any = None, patience: int = 5
+        self,
+        recipe: ANLS,
+        count: int,
+        part: Any = None,
+        patience: int = 5,
+        first: tuple[ANLS, Factors] | None = None,
     ) -> tuple[Factors, list[Step]]:
-        """The mean of fits from different seeds, with their tastes matched, and all their steps."""
+        """The mean of fits from different seeds, with their tastes matched, and all their steps.
+
+        first: how the first of them goes on, and from where.
+        """
         members: list[Factors] = []
         history: list[Step] = []
         for number in range(count):
-            seed = (int(recipe.seed) * int(count) + number) % checks.SEEDS
-            factors, steps = self.one(replace(recipe, seed=seed), part, patience)
+            begun = None
+            own = member(recipe, number, count)
+            if number == 0 and first is not None:
+                own, begun = first
+            factors, steps = self.one(own, part, patience, begun)
             members.append(explain.aligned(members[0], factors) if members else factors)
             history += [replace(step, number=len(history) + at) for at, step in enumerate(steps, 1)]
         return Factors.mean(members), history
@@ -157,9 +177,12 @@ class Learning:
     fits: Fits
     unseen: Any
 
-    def rmse(self, recipe: ANLS) -> float:
-        """The error of a fit on the ratings that it has not seen."""
-        factors, _ = replace(self.fits, watch=None).one(recipe)
+    def trial(self, recipe: ANLS, begun: Factors | None = None) -> Factors:
+        """A fit that nobody watches."""
+        return replace(self.fits, watch=None).one(recipe, begun=begun)[0]
+
+    def rmse(self, factors: Factors) -> float:
+        """Their error on the ratings that they have not seen."""
         found = uncertainty.opened(self.fits.placed, factors).errors(self.unseen)
         off = found.prediction.clip(*self.fits.ratings.scale) - found.truth
         return math.sqrt(float(off @ off) / max(len(off), 1))
@@ -175,10 +198,20 @@ def learning_part(fits: Fits) -> Iterator[Learning]:
         seen.close()
 
 
-def halved(recipe: ANLS) -> ANLS:
-    """With half the steps."""
-    half = [replace(phase, steps=(phase.steps + 1) // 2) for phase in recipe.phases]
-    return replace(recipe, phases=half)
+def member(recipe: ANLS, number: int, count: int) -> ANLS:
+    """That one of so many fits, with a seed of its own."""
+    return replace(recipe, seed=(int(recipe.seed) * int(count) + number) % checks.SEEDS)
+
+
+def lasting(recipe: ANLS, steps: int) -> ANLS:
+    """With so many steps of each phase."""
+    return replace(recipe, phases=[replace(phase, steps=steps) for phase in recipe.phases])
+
+
+def parted(steps: int) -> tuple[int, int]:
+    """The steps that the first fit does on the learning part, a third, and those on all ratings."""
+    trial = steps // 3
+    return trial or min(steps, 1), steps - trial
 
 
 class _Counter:

@@ -15,7 +15,7 @@ import numpy as np
 from tastemix import checks
 from tastemix.data.ratings import Ratings
 from tastemix.engine.objective import LARGEST, Objective
-from tastemix.methods.averaged import Averaged, Fits, Learning, below, rank_for
+from tastemix.methods.averaged import Averaged, Fits, Learning, below, lasting, rank_for
 from tastemix.methods.blend import blended
 from tastemix.methods.recipe import ANLS
 from tastemix.model.factors import Factors, Head
@@ -31,10 +31,11 @@ PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0)
 NOISES = (0.32, 0.45, 0.65, 0.9, 1.0)
 USUAL_PENALTY, USUAL_NOISE = 3.0, 0.65
 """What the search may try, and what is taken where it has too few ratings."""
-TRIED_STEPS = 10
-MANY, MANY_RANK, MANY_STEPS = 300_000, 8, 8
-"""The fits of the search are short, and smaller from MANY ratings on: the best settings of small
-fits are those of large ones."""
+BEGINNING, FURTHER = 10, 4
+"""The steps of a short fit, and of each that goes on from it with other settings."""
+MANY, MANY_RANK = 300_000, 8
+"""The fits of the search are smaller from MANY ratings on: the best settings of small fits are
+those of large ones."""
 SHORT, MOST_SHORT, MARKED, TELLING = 10, 64, 0.001, 10_000
 """Where rows have so few ratings on average, the rank is doubled up to MOST_SHORT for as long as
 the error falls by that share, if there are ratings enough to tell: items that share few users are
@@ -116,24 +117,42 @@ class CNMF(Averaged):
         method = replace(self, rank=self.rank or self.usual_rank(ratings))
         if None not in (self.noise, self.choice_penalty) or len(ratings) < FEWEST:
             return method
-        small = replace(method, steps=TRIED_STEPS)
-        if len(ratings) >= MANY:
-            small = replace(self, rank=MANY_RANK, steps=MANY_STEPS)
+        small = replace(method, rank=method.rank if len(ratings) < MANY else MANY_RANK)
+        begun = small._begun(learning)
 
         def error(**settings: Any) -> float:
-            return learning.rmse(replace(small, **settings).recipe_for(ratings))
+            recipe = lasting(replace(small, **settings).recipe_for(ratings), FURTHER)
+            return learning.rmse(learning.trial(recipe, begun))
 
         if small.choice_penalty is None:
             best = _lowest(PENALTIES, lambda tried: error(choice_penalty=tried))
             small = replace(small, choice_penalty=best)
         if self.rank is None and _short_rows(ratings):
-            small = replace(small, rank=_enough(small.rank or 1, lambda rank: error(rank=rank)))
+            small, begun = small._ranked(learning)
             more = min((1 + (self.members > 1)) * (small.rank or 1), MOST_SHORT)
             method = replace(method, rank=max(method.rank or 1, more))
         if small.noise is None:
             best = _lowest(NOISES, lambda tried: error(noise=tried))
             small = replace(small, noise=best)
         return replace(method, noise=small.noise, choice_penalty=small.choice_penalty)
+
+    def _begun(self, learning: Learning) -> Factors:
+        """A short fit of these settings to the learning part."""
+        return learning.trial(lasting(self.recipe_for(learning.fits.ratings), BEGINNING))
+
+    def _ranked(self, learning: Learning) -> tuple[Self, Factors]:
+        """With its rank doubled for as long as the error falls markedly, and its short fit."""
+        best = self
+        begun = best._begun(learning)
+        lowest = learning.rmse(begun)
+        while 2 * (best.rank or 1) <= MOST_SHORT:
+            wider = replace(best, rank=2 * (best.rank or 1))
+            tried = wider._begun(learning)
+            found = learning.rmse(tried)
+            if found > lowest * (1 - MARKED):
+                break
+            best, begun, lowest = wider, tried, found
+        return best, begun
 
     def usual_rank(self, ratings: Ratings) -> int:
         """The rank where none is given, and rows are not short."""
@@ -144,17 +163,6 @@ class CNMF(Averaged):
 def _short_rows(ratings: Ratings) -> bool:
     rows = len(ratings.users) + len(ratings.items)
     return TELLING <= len(ratings) < SHORT * rows
-
-
-def _enough(rank: int, error: Callable[[int], float]) -> int:
-    """The rank, doubled for as long as the error falls markedly."""
-    lowest = error(rank)
-    while 2 * rank <= MOST_SHORT:
-        found = error(2 * rank)
-        if found > lowest * (1 - MARKED):
-            break
-        rank, lowest = 2 * rank, found
-    return rank
 
 
 def _lowest(tried: Sequence[float], error: Callable[[float], float]) -> float:
