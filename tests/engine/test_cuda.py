@@ -116,6 +116,17 @@ def test_the_same_bits_from_run_to_run(rank: int, judged: Engine) -> None:
             np.testing.assert_array_equal(factor, same)
 
 
+def test_pieces_run_by_the_column_where_they_begin(judged: Engine) -> None:
+    half = judged.place(LONG).halves["items"]
+    assert (half.longs, half.pieces) == (40, 200)
+    for begin, end in ((0, 40), (10, 30)):
+        run = half.run(begin, end).get()
+        np.testing.assert_array_equal(np.sort(run), np.arange(5 * begin, 5 * end))
+        rows = half.order.get()[run // 5]
+        entries = half.pointers.get()[rows] + 1024 * (run % 5)
+        assert (np.diff(half.indices.get()[entries]) >= 0).all()
+
+
 def test_many_levels_are_kept_as_they_are(judged: Engine) -> None:
     half, rng = LONG.by_user, np.random.default_rng(0)
     stars = (half.values + rng.random(len(LONG), np.float32)).astype(np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import cupy as cp
@@ -13,6 +14,9 @@ from tastemix.engine.cuda.space import Space
 from tastemix.engine.objective import Objective
 from tastemix.engine.reference import LEAST_LEFT
 from tastemix.engine.sides import Floats
+
+AT_ONCE = 1 << 20
+"""Rows whose numbers are worked out at a time."""
 
 
 class Choices:
@@ -31,23 +35,30 @@ class Choices:
         if objective == self._objective:
             return
         self._objective, own, other = objective, self._own, self._other
-        counts = own.counts.astype(cp.float64)
-        scale = 1 / cp.sqrt(cp.maximum(counts + objective.choice_shrinkage, 1))
-        pull = objective.l2 + objective.l2_per_rating * counts
-        share = (counts > 0).astype(cp.float64)
-        self._mean_ridge = float(self._total(pull)) / max(own.rows, 1)
-        if not objective.estimated:
-            share = pull / self._mean_ridge
-        self._scale, self._share = scale.astype(cp.float32), share.astype(cp.float32)
+        mean = len(own.indices) / max(own.rows, 1)
+        self._mean_ridge = objective.l2 + objective.l2_per_rating * mean
+        self._scale, self._share = (cp.empty(own.rows, cp.float32) for _ in range(2))
+        self._total_weight = 0.0
+        for begin, end in _ranges(own.rows):
+            counts = cp.diff(own.pointers[begin : end + 1]).astype(cp.float64)
+            scale = 1 / cp.sqrt(cp.maximum(counts + objective.choice_shrinkage, 1))
+            pull = objective.l2 + objective.l2_per_rating * counts
+            share = counts > 0 if objective.estimated else pull / self._mean_ridge
+            self._scale[begin:end], self._share[begin:end] = scale, share
+            self._total_weight += float(self._total(share.astype(cp.float64)))
         self._weight = self._scale * self._share
-        self._total_weight = float(self._total(self._share.astype(cp.float64)))
         diagonal = cp.empty(other.rows, cp.float64)
         each = self._weight * self._scale
         numbers = other.struct, each, diagonal, INT(other.rows)
         self._kernels.by_warp("gather_numbers", other.rows, *numbers)
+        del each
         ridge = objective.choice_penalty
-        self._inverse = (1 / (diagonal + ridge)).astype(cp.float32)
-        self._freedom = float(self._total(diagonal / (diagonal + ridge)))
+        self._inverse = cp.empty(other.rows, cp.float32)
+        self._freedom = 0.0
+        for begin, end in _ranges(other.rows):
+            explained = diagonal[begin:end]
+            self._inverse[begin:end] = 1 / (explained + ridge)
+            self._freedom += float(self._total(explained / (explained + ridge)))
 
     def put(self, mean: Any, z: Any) -> None:
         """μ and Z from outside."""
@@ -75,35 +86,34 @@ class Choices:
         kernels, own, other = self._kernels, self._own, self._other
         count, others = LONG(own.rows), LONG(other.rows)
         ridge, inverse, centres = FLOAT(self._ridge), self._inverse, self.centres
-        left = kernels.sums("choices_left", own.rows, rows, centres, self._share, count)
-        shift = cp.empty(kernels.width, cp.float32)
+        gap = kernels.sums("choices_left", own.rows, rows, centres, self._share, count)
+        shift, length = cp.empty(kernels.width, cp.float32), cp.empty(kernels.width, cp.float32)
         weight = np.float64(self._total_weight)
-        kernels("choices_mean", 1, kernels.width, left, weight, self.mean, shift)
-        rest = [other.rows if iterations else 0] * 3
-        suggested, residual, direction, image = self._space.matrices(own.rows, *rest)
+        kernels("choices_mean", 1, kernels.width, gap, weight, self.mean, shift)
+        rest = [other.rows if iterations else 0] * 2
+        suggested, residual, direction = self._space.matrices(own.rows, *rest)
         kernels.by_entry("choices_away", own.rows, rows, shift, count, centres, suggested)
         if not iterations:
             return
-        other.gather(kernels, suggested, residual, weight=self._weight)
-        first = self.z, inverse, ridge, others, residual, direction
-        power = kernels.sums("choices_first", other.rows, *first)
-        for _ in range(iterations - 1):
+        z, by = self.z, {"weight": self._weight, "ridge": -self._ridge}
+        other.gather(kernels, suggested, residual, along=z, **by)
+        first = residual, inverse, others, direction
+        found = kernels.sums("choices_first", other.rows, *first, kinds=2)
+        power, squared = found[: kernels.width], found[kernels.width :]
+        by["ridge"] = self._ridge
+        for left in reversed(range(iterations)):
             own.gather(kernels, direction, suggested, scale=self._scale)
-            other.gather(kernels, suggested, image, weight=self._weight)
-            curve = kernels.sums("choices_curve", other.rows, direction, ridge, others, image)
-            ratio = power, curve
-            kernels.by_entry("choices_centres", own.rows, suggested, *ratio, count, centres)
-            step = direction, image, inverse, *ratio, others, self.z, residual
-            next_power = kernels.sums("choices_step", other.rows, *step)
-            turn = residual, inverse, next_power, power, others, direction
-            kernels.by_entry("choices_turn", other.rows, *turn)
-            power = next_power
-        # The last iteration needs no residual, so its curvature is had without the image.
-        own.gather(kernels, direction, suggested, scale=self._scale)
-        curve = kernels.sums("choices_bend", own.rows, suggested, self._share, count)
-        curve += self._ridge * kernels.sums("squares", other.rows, direction, others)
-        kernels.by_entry("choices_centres", own.rows, suggested, power, curve, count, centres)
-        kernels.by_entry("choices_last", other.rows, direction, power, curve, others, self.z)
+            bend = kernels.sums("choices_bend", own.rows, suggested, self._share, count)
+            lengths = power, bend, squared, ridge, length
+            kernels("choices_length", 1, kernels.width, *lengths)
+            kernels.by_entry("choices_along", own.rows, suggested, length, count, centres)
+            if not left:  # nothing follows, so the residual is not needed
+                kernels.by_entry("choices_along", other.rows, direction, length, others, z)
+                return
+            other.gather(kernels, suggested, residual, along=direction, length=length, **by)
+            before, power = power, kernels.sums("choices_power", other.rows, *first[:3])
+            turn = residual, inverse, length, power, before, others, z, direction
+            squared = kernels.sums("choices_turn", other.rows, *turn)
 
     @property
     def _ridge(self) -> float:
@@ -114,6 +124,12 @@ class Choices:
         parts = cp.empty((-(-len(numbers) // 4096), 1), cp.float64)
         self._kernels("add_numbers", len(parts), 256, numbers, LONG(len(numbers)), parts)
         return self._kernels.added(parts)[0]
+
+
+def _ranges(rows: int) -> Iterator[tuple[int, int]]:
+    """Rows in parts, so that numbers of all of them are never alive in double."""
+    for begin in range(0, rows, AT_ONCE):
+        yield begin, min(rows, begin + AT_ONCE)
 
 
 class Ridges:

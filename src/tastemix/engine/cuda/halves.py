@@ -66,6 +66,7 @@ class CudaHalf:
         numbers = cp.arange(self.pieces, dtype=cp.int64)
         slot = (cp.searchsorted(first, numbers, side="right") - 1).astype(cp.int32)
         self._cut = first, slot
+        self._runs: dict[tuple[int, int], Any] = {}
         self.struct = self._struct()
 
     def _struct(self) -> Any:
@@ -87,6 +88,20 @@ class CudaHalf:
         other.struct = other._struct()
         return other
 
+    def run(self, begin: int, end: int) -> Any:
+        """The pieces of a range of long rows, by the column where they begin: those that run at
+        the same time want the same columns, so that these come from the cache of the card.
+        """
+        if begin == end:
+            return self._cut[1]
+        if (begin, end) not in self._runs:
+            numbers = cp.arange(self.first[begin], self.first[end], dtype=cp.int64)
+            first, slot = self._cut[0], self._cut[1][numbers]
+            entries = self.pointers[self.order[slot]] + PIECE * (numbers - first[slot])
+            run = numbers[cp.argsort(self.indices[entries])].astype(cp.int32)
+            self._runs[begin, end] = run
+        return self._runs[begin, end]
+
     @property
     def counts(self) -> Any:
         """The number of ratings of every row."""
@@ -106,13 +121,20 @@ class CudaHalf:
         weight: Any = None,
         scale: Any = None,
         base: Any = None,
+        along: Any = None,
+        ridge: float = 0.0,
+        length: Any = None,
     ) -> None:
-        """out_r = base + scale_r Σ_{j∈Ω_r} weight_j rows_j."""
-        what = struct(GATHER, weight=weight, scale=scale, base=base, out=out, **{"in": rows})
+        """out_r = base + f_r, or out_r − length f_r, f_r = scale_r Σ_{j∈Ω_r} weight_j rows_j +
+        ridge along_r.
+        """
+        given = {"weight": weight, "scale": scale, "base": base, "along": along, "length": length}
+        what = struct(GATHER, **given, ridge=ridge, out=out, **{"in": rows})
         parts = cp.empty((self.pieces, kernels.width), cp.float32)
         short = self.rows - self.longs
         kernels.by_warp("gather", short, self.struct, what, INT(self.longs), INT(short))
-        kernels.by_warp("gather_pieces", self.pieces, self.struct, what, LONG(self.pieces), parts)
+        pieces = self.run(0, self.longs), LONG(self.pieces)
+        kernels.by_warp("gather_pieces", self.pieces, self.struct, what, *pieces, parts)
         kernels.by_warp("gather_long", self.longs, self.struct, what, INT(self.longs), parts)
 
     def batches(self, floats: int, most: int) -> Iterator[tuple[int, int]]:

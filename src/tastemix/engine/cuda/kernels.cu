@@ -99,6 +99,11 @@ DEVICE void raise(unsigned* top, float v) {            // by every lane of a war
 DEVICE float ridge_of(const Step& s, i64 row, int i, float count) {
     return s.ridges ? s.ridges[row * W + i] : s.l2 + s.l2_per_rating * count;
 }
+DEVICE float inverse_root(float v) {                   // of what is not denormal
+    float root;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(v));
+    return root;
+}
 DEVICE float inverse_of(float diagonal, float movable) {
     return diagonal > smallest_curvature ? movable / diagonal : 0.0f;
 }
@@ -207,9 +212,10 @@ KERNEL __launch_bounds__(256, surveys) survey(Half h, Step s, int begin, int cou
 }
 
 // Pieces of long rows: 2 W + 2 floats each.
-KERNEL __launch_bounds__(256, surveys) survey_pieces(Half h, Step s, i64 count, float* parts) {
-    const i64 piece = (i64(blockIdx.x) * blockDim.x + threadIdx.x) >> 5;
-    if (piece >= count) return;
+KERNEL __launch_bounds__(256, surveys) survey_pieces(Half h, Step s, const int* run, i64 count, float* parts) {
+    const i64 number = (i64(blockIdx.x) * blockDim.x + threadIdx.x) >> 5;
+    if (number >= count) return;
+    const i64 piece = run[number];
     const int slot = h.slot[piece], lane = lane_of();
     const i64 row = h.rows[slot], from = h.pointers[row] + (piece - h.first[slot]) * piece_ratings;
     float x[V];
@@ -340,10 +346,12 @@ DEVICE float enough_of(const Step& s, i64 row) {
     return fmaxf(s.tolerance * __uint_as_float(*s.top), s.noise[row]);
 }
 
-KERNEL __launch_bounds__(128, descents) gram_pieces(Half h, Step s, i64 begin, i64 end, float4* parts) {
+KERNEL __launch_bounds__(128, descents)
+gram_pieces(Half h, Step s, const int* run, i64 begin, i64 count, float4* parts) {
     const int warp = threadIdx.x >> 5, member = TEAM > 1 ? warp : 0;
-    const i64 piece = begin + (TEAM > 1 ? i64(blockIdx.x) : i64(blockIdx.x) * 4 + warp);
-    if (piece >= end) return;
+    const i64 number = TEAM > 1 ? i64(blockIdx.x) : i64(blockIdx.x) * 4 + warp;
+    if (number >= count) return;
+    const i64 piece = run[number];
     const int slot = h.slot[piece];
     const i64 row = h.rows[slot], last = h.pointers[row + 1];
     if (!above(s, row, enough_of(s, row), true)) return;
@@ -486,33 +494,37 @@ DEVICE void spread_in_place(const Step& s, i64 row, float count, float* Q) {
     }
 }
 
-// Up to 32 coordinates: a column stays in the registers of its lane, and Q takes the rows of U.
+// Up to 32 coordinates: a column stays in the registers of its lane, and Q takes the rows of U. What lies below the
+// diagonal within four rows of it may take on anything: its lane starts it at zero.
 DEVICE void spread_in_registers(const Step& s, i64 row, float count, float* Q) {
     constexpr int N = W <= 32 ? W : 4;
     const int i = lane_of();
     const bool moves = i < W && s.movable[i < W ? i : 0] != 0;
-    const unsigned free = __ballot_sync(everyone, moves);
+    const unsigned free = __ballot_sync(everyone, moves), above = moves ? free & ((1u << i) - 1) : 0;
     float column[N], v = 0;
 #pragma unroll
     for (int r = 0; r < N; r++) {
-        column[r] = r < i && moves && (free >> r & 1) ? Q[r * LD + i] : 0.0f;
+        column[r] = above >> r & 1 ? Q[r * LD + i] : 0.0f;
         if (r == i) column[r] = moves ? Q[r * LD + i] + ridge_of(s, row, i, count) : 1.0f;
     }
     __syncwarp();
 #pragma unroll
     for (int k = 0; k < N; k++) {
-        const float inverse = rsqrtf(fmaxf(__shfl_sync(everyone, column[k], k), smallest_curvature));
+        const float inverse = inverse_root(fmaxf(__shfl_sync(everyone, column[k], k), smallest_curvature));
         const float scaled = i == k ? inverse : column[k] * inverse;
         if (i <= k) v += scaled * scaled;
         if (i < N) Q[k * N + i] = scaled;
         __syncwarp();
 #pragma unroll
+        for (int r = k + 1; r < N && r % 4; r++)
+            if (i == k) column[r] = 0;
+#pragma unroll
         for (int b = (k + 1) / 4 * 4; b < N; b += 4) {
             const float4 u = *(const float4*)(Q + k * N + b);
-            const float f[4] = {u.x, u.y, u.z, u.w};
+            const float f[4] = {u.x, u.y, u.z, u.w}, mine = i <= k || i >= b ? scaled : 0.0f;
 #pragma unroll
             for (int r = b; r < b + 4; r++)
-                if (r > k && (i <= k || i >= r)) column[r] -= f[r - b] * scaled;
+                if (r > k) column[r] -= f[r - b] * mine;
         }
     }
     if (i < W) s.variances[row * W + i] = s.variance * s.movable[i] * v;
@@ -575,14 +587,18 @@ KERNEL descend_shared(Half h, Step s, int count) {
     }
 }
 
-// ---- Gathers: out_r = base + scale_r Σ_{j∈Ω_r} weight_j in_j; base, scale and weight may be null ----
+// ---- Gathers: out_r = base + sum, or out_r − length sum, with sum = scale_r Σ_{j∈Ω_r} weight_j in_j + ridge along_r;
+// base, length, scale, weight and along may be null ----
 
 struct Gather {
     const float* in;
     const float* weight;
     const float* scale;
     const float* base;
+    const float* along;
+    const float* length;
     float* out;
+    float ridge;
 };
 
 DEVICE void add_rows(const Half& h, const Gather& o, i64 begin, i64 end, float (&sum)[V]) {
@@ -615,7 +631,10 @@ DEVICE void put_row(const Gather& o, i64 row, const float (&sum)[V]) {
 #pragma unroll
     for (int q = 0; q < V; q++) {
         const int i = coordinate(q, lane_of() >> 2);
-        o.out[row * W + i] = (o.base ? o.base[i] : 0.0f) + scale * sum[q];
+        const i64 at = row * W + i;
+        float found = scale * sum[q];
+        if (o.along) found += o.ridge * o.along[at];
+        o.out[at] = o.length ? o.out[at] - o.length[i] * found : (o.base ? o.base[i] : 0.0f) + found;
     }
 }
 
@@ -628,9 +647,10 @@ KERNEL gather(Half h, Gather o, int begin, int count) {
     put_row(o, row, sum);
 }
 
-KERNEL gather_pieces(Half h, Gather o, i64 count, float* parts) {
-    const i64 piece = (i64(blockIdx.x) * blockDim.x + threadIdx.x) >> 5;
-    if (piece >= count) return;
+KERNEL gather_pieces(Half h, Gather o, const int* run, i64 count, float* parts) {
+    const i64 number = (i64(blockIdx.x) * blockDim.x + threadIdx.x) >> 5;
+    if (number >= count) return;
+    const i64 piece = run[number];
     const int slot = h.slot[piece];
     const i64 row = h.rows[slot], from = h.pointers[row] + (piece - h.first[slot]) * piece_ratings;
     float sum[V] = {};
@@ -809,27 +829,14 @@ KERNEL choices_away(const float* X, const float* shift, i64 rows, float* centres
     away[at] = X[at] - centres[at];
 }
 
-KERNEL choices_first(const float* Z, const float* inverse, float ridge, i64 rows, float* residual, float* direction,
-                     double* parts) {
-    columns<1>(rows, parts, [&](i64 row, i64 at, int, double* sum) {
-        const float r = residual[at] - ridge * Z[at], p = inverse[row] * r;
-        residual[at] = r;
+// The first direction p = r / diagonal: Σ r p and Σ p².
+KERNEL choices_first(const float* residual, const float* inverse, i64 rows, float* direction, double* parts) {
+    columns<2>(rows, parts, [&](i64 row, i64 at, int, double* sum) {
+        const float r = residual[at], p = inverse[row] * r;
         direction[at] = p;
         sum[0] += double(r) * p;
+        sum[1] += double(p) * p;
     });
-}
-
-KERNEL choices_curve(const float* direction, float ridge, i64 rows, float* image, double* parts) {
-    columns<1>(rows, parts, [&](i64, i64 at, int, double* sum) {
-        const float p = direction[at], q = image[at] + ridge * p;
-        image[at] = q;
-        sum[0] += double(p) * q;
-    });
-}
-
-KERNEL choices_centres(const float* suggested, const double* power, const double* curve, i64 rows, float* centres) {
-    const i64 at = flat();
-    if (at < rows * W) centres[at] += ratio(power[at % W], curve[at % W]) * suggested[at];
 }
 
 // Of a direction p, by what it suggests: Σ share (Bp)² is pᵀBᵀDBp.
@@ -839,26 +846,34 @@ KERNEL choices_bend(const float* suggested, const float* part, i64 rows, double*
     });
 }
 
-KERNEL choices_last(const float* direction, const double* power, const double* curve, i64 rows, float* Z) {
-    const i64 at = flat();
-    if (at < rows * W) Z[at] += ratio(power[at % W], curve[at % W]) * direction[at];
+// How far along p: its power over pᵀBᵀDBp + ridge Σ p². One block of W threads.
+KERNEL choices_length(const double* power, const double* bend, const double* squared, float ridge, float* length) {
+    const int c = threadIdx.x;
+    length[c] = ratio(power[c], bend[c] + double(ridge) * squared[c]);
 }
 
-KERNEL choices_step(const float* direction, const float* image, const float* inverse, const double* power,
-                    const double* curve, i64 rows, float* Z, float* residual, double* parts) {
-    columns<1>(rows, parts, [&](i64 row, i64 at, int c, double* sum) {
-        const float step = ratio(power[c], curve[c]), r = residual[at] - step * image[at];
-        Z[at] += step * direction[at];
-        residual[at] = r;
-        sum[0] += double(r) * inverse[row] * r;
+// Σ r² / diagonal.
+KERNEL choices_power(const float* residual, const float* inverse, i64 rows, double* parts) {
+    columns<1>(rows, parts, [&](i64 row, i64 at, int, double* sum) {
+        sum[0] += double(residual[at]) * inverse[row] * residual[at];
     });
 }
 
-KERNEL choices_turn(const float* residual, const float* inverse, const double* next, const double* power, i64 rows,
-                    float* direction) {
+// Z moves along p, which becomes the next direction: Σ p².
+KERNEL choices_turn(const float* residual, const float* inverse, const float* length, const double* next,
+                    const double* power, i64 rows, float* Z, float* direction, double* parts) {
+    const float keep = ratio(next[threadIdx.x % W], power[threadIdx.x % W]);
+    columns<1>(rows, parts, [&](i64 row, i64 at, int c, double* sum) {
+        const float before = direction[at], p = inverse[row] * residual[at] + keep * before;
+        Z[at] += length[c] * before;
+        direction[at] = p;
+        sum[0] += double(p) * p;
+    });
+}
+
+KERNEL choices_along(const float* direction, const float* length, i64 rows, float* out) {
     const i64 at = flat();
-    if (at < rows * W)
-        direction[at] = inverse[at / W] * residual[at] + ratio(next[at % W], power[at % W]) * direction[at];
+    if (at < rows * W) out[at] += length[at % W] * direction[at];
 }
 
 // Squares around the centres plus variances; an entry without one counts its square.

@@ -50,7 +50,13 @@ STEP = np.dtype(
     ],
     align=True,
 )
-GATHER = np.dtype([(name, POINTER) for name in ("in", "weight", "scale", "base", "out")])
+GATHER = np.dtype(
+    [
+        *((name, POINTER) for name in ("in", "weight", "scale", "base", "along", "length", "out")),
+        ("ridge", FLOAT),
+    ],
+    align=True,
+)
 _lock = threading.Lock()
 
 

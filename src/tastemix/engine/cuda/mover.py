@@ -107,18 +107,22 @@ class Mover:
     def _survey(self, half: CudaHalf, step: Any) -> None:
         kernels, short = self._kernels, half.rows - half.longs
         parts = cp.empty((half.pieces, 2 * kernels.width + 2), cp.float32)
-        kernels.by_warp("survey_pieces", half.pieces, half.struct, step, LONG(half.pieces), parts)
+        pieces = half.run(0, half.longs), LONG(half.pieces)
+        kernels.by_warp("survey_pieces", half.pieces, half.struct, step, *pieces, parts)
         kernels.by_warp("survey_long", half.longs, half.struct, step, INT(half.longs), parts)
         kernels.by_warp("survey", short, half.struct, step, INT(half.longs), INT(short))
 
     def _descend(self, half: CudaHalf, step: Any) -> None:
         kernels, short, none = self._kernels, half.rows - half.longs, np.uint64(0)
         size = kernels.tiles * 128
-        for begin, end in half.batches(size, MOST_SCRATCH):
-            first, last = int(half.first[begin]), int(half.first[end])
-            parts, pieces = cp.empty((last - first, size), cp.float32), (LONG(first), LONG(last))
-            kernels.by_team("gram_pieces", last - first, half.struct, step, *pieces, parts)
-            rows = half.struct, step, INT(begin), INT(end - begin), parts, LONG(first)
+        batches = list(half.batches(size, MOST_SCRATCH))
+        most = max((half.first[end] - half.first[begin] for begin, end in batches), default=0)
+        room = cp.empty((int(most), size), cp.float32)  # for the largest, so that one is enough
+        for begin, end in batches:
+            first, count = int(half.first[begin]), int(half.first[end] - half.first[begin])
+            pieces = half.run(begin, end), LONG(first), LONG(count), room
+            kernels.by_team("gram_pieces", count, half.struct, step, *pieces)
+            rows = half.struct, step, INT(begin), INT(end - begin), room, LONG(first)
             kernels.by_team("descend", end - begin, *rows, shared=True)
         rows = half.struct, step, INT(half.longs), INT(short), none, LONG(0)
         kernels.by_team("descend", short, *rows, shared=True)

@@ -206,7 +206,7 @@ class CudaSession:
         new = not self._choices
         if new:
             counts = sorted(half.rows for half in self._halves.values())
-            self._space.reserve(counts[0] + 3 * counts[1])  # what following one side takes
+            self._space.reserve(counts[0] + 2 * counts[1])  # what following one side takes
         for side in SIDES:
             own, other = self._halves[side], self._halves[OTHER[side]]
             if new:
