@@ -1,6 +1,7 @@
 """Steps and fits on a CUDA card, beside the processor of its machine. Data are made on the card.
 
 python benchmarks/gpu.py [--most 1000000000] [--commit NAME]    measure, then draw
+python benchmarks/gpu.py --no-fit                               the same, steps alone
 python benchmarks/gpu.py --draw                                 the table and the chart alone
 """
 
@@ -306,13 +307,26 @@ def of_lists(row: Row) -> Iterator[str]:
     )
 
 
+def rest(commit: str) -> Row:
+    """What is measured beside the steps."""
+    return {"fits": [*fits(FITS)], "lists": everybody(*LISTS), "rest_commit": commit}
+
+
+def rest_before(path: Path) -> Row:
+    """The same, as it was measured before."""
+    before = json.loads(path.read_text(encoding="utf-8"))
+    return {name: before[name] for name in ("fits", "lists", "rest_commit")}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--most", type=int, default=SIZES[-1], help="ratings of the largest data")
     parser.add_argument("--commit", help="what was measured, where git cannot tell")
     parser.add_argument("--folder", type=Path, default=DOCS)
     parser.add_argument("--draw", action="store_true", help="from what was measured before")
-    parser.add_argument("--no-fit", action="store_true", help="steps alone; nothing is drawn")
+    parser.add_argument(
+        "--no-fit", action="store_true", help="steps alone; the rest stays as it was"
+    )
     options = parser.parse_args()
     path = options.folder / "gpu.json"
     if options.draw:
@@ -320,16 +334,12 @@ def main() -> None:
         return
     if reason := card.missing():
         sys.exit(reason)
-    found = about(options.commit) | {"sizes": [], "fits": []}
-    if not options.no_fit:
-        found["rank_24"] = rank_24()
-        found["fits"] += fits(FITS)
-        found["lists"] = everybody(*LISTS)
+    found = about(options.commit) | {"rank_24": rank_24(), "sizes": []}
+    found |= rest_before(path) if options.no_fit else rest(found["commit"])
     for row in sizes(options.most):
         found["sizes"].append(row)
         path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    if not options.no_fit:
-        draw(found, options.folder)
+    draw(found, options.folder)
 
 
 if __name__ == "__main__":

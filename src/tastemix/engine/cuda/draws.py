@@ -11,7 +11,7 @@ from tastemix import checks
 from tastemix.engine.cuda.kernels import LONG, module
 from tastemix.engine.start import RandomStart, below
 
-AT_ONCE = 1 << 24
+AT_ONCE = 1 << 22
 """Words held at a time."""
 BLOCKS, THREADS = 1024, 256
 HALF = (1 << 64) - 1

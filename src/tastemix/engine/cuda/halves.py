@@ -18,6 +18,8 @@ AT_ONCE = 1 << 26
 TURNING = 48
 """Bytes a rating that this takes while it lasts."""
 LEVELS = 256
+TOGETHER = 1 << 16
+"""Pieces of rows of similar length that run by the column where they begin."""
 
 
 class Values(NamedTuple):
@@ -89,8 +91,9 @@ class CudaHalf:
         return other
 
     def run(self, begin: int, end: int) -> Any:
-        """The pieces of a range of long rows, by the column where they begin: those that run at
-        the same time want the same columns, so that these come from the cache of the card.
+        """The pieces of a range of long rows in the order in which they run: groups of rows of
+        similar length, in a group by the column where a piece begins. Those that run at the same
+        time want the same columns, so that these come from the cache of the card.
         """
         if begin == end:
             return self._cut[1]
@@ -98,8 +101,8 @@ class CudaHalf:
             numbers = cp.arange(self.first[begin], self.first[end], dtype=cp.int64)
             first, slot = self._cut[0], self._cut[1][numbers]
             entries = self.pointers[self.order[slot]] + PIECE * (numbers - first[slot])
-            run = numbers[cp.argsort(self.indices[entries])].astype(cp.int32)
-            self._runs[begin, end] = run
+            key = (numbers // TOGETHER << 32) + self.indices[entries]
+            self._runs[begin, end] = numbers[cp.argsort(key)].astype(cp.int32)
         return self._runs[begin, end]
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import cupy as cp
@@ -90,13 +91,15 @@ class Mover:
             shared=w != 0,
             gradient_gram=w != 0 and not objective.dynamic,
         )
-        self._survey(half, step)
+        room = self._room(half)
+        self._survey(half, step, room)
         if w == 1:
             blocks = min(-(-half.rows // 8), 2048)
             rest = half.struct, step, INT(half.rows)
             kernels("descend_shared", blocks, 256, *rest, shared=kernels.matrix_bytes)
         else:
-            self._descend(half, step)
+            self._descend(half, step, room)
+        del room
         parts = cp.empty((-(-half.rows // 4096), 1), cp.float64)
         kernels("add_numbers", len(parts), 256, self._value, LONG(half.rows), parts)
         kernels("add_all", 1, (32, 16), parts, LONG(len(parts)), INT(1), self._result)
@@ -104,21 +107,16 @@ class Mover:
         largest = float(found[2:].view(np.float32)[1])
         return Moved(float(found[:1].view(np.float64)[0]), int(found[1]), largest)
 
-    def _survey(self, half: CudaHalf, step: Any) -> None:
+    def _survey(self, half: CudaHalf, step: Any, room: Any) -> None:
         kernels, short = self._kernels, half.rows - half.longs
-        parts = cp.empty((half.pieces, 2 * kernels.width + 2), cp.float32)
-        pieces = half.run(0, half.longs), LONG(half.pieces)
-        kernels.by_warp("survey_pieces", half.pieces, half.struct, step, *pieces, parts)
-        kernels.by_warp("survey_long", half.longs, half.struct, step, INT(half.longs), parts)
+        pieces = half.run(0, half.longs), LONG(half.pieces), room
+        kernels.by_warp("survey_pieces", half.pieces, half.struct, step, *pieces)
+        kernels.by_warp("survey_long", half.longs, half.struct, step, INT(half.longs), room)
         kernels.by_warp("survey", short, half.struct, step, INT(half.longs), INT(short))
 
-    def _descend(self, half: CudaHalf, step: Any) -> None:
+    def _descend(self, half: CudaHalf, step: Any, room: Any) -> None:
         kernels, short, none = self._kernels, half.rows - half.longs, np.uint64(0)
-        size = kernels.tiles * 128
-        batches = list(half.batches(size, MOST_SCRATCH))
-        most = max((half.first[end] - half.first[begin] for begin, end in batches), default=0)
-        room = cp.empty((int(most), size), cp.float32)  # for the largest, so that one is enough
-        for begin, end in batches:
+        for begin, end in self._batches(half):
             first, count = int(half.first[begin]), int(half.first[end] - half.first[begin])
             pieces = half.run(begin, end), LONG(first), LONG(count), room
             kernels.by_team("gram_pieces", count, half.struct, step, *pieces)
@@ -126,6 +124,18 @@ class Mover:
             kernels.by_team("descend", end - begin, *rows, shared=True)
         rows = half.struct, step, INT(half.longs), INT(short), none, LONG(0)
         kernels.by_team("descend", short, *rows, shared=True)
+
+    def _batches(self, half: CudaHalf) -> Iterator[tuple[int, int]]:
+        """Ranges of long rows whose Gram products are there at the same time."""
+        return half.batches(self._kernels.tiles * 128, MOST_SCRATCH)
+
+    def _room(self, half: CudaHalf) -> Any:
+        """Floats for what pieces leave behind: first sums of the survey, then Gram products."""
+        floats = half.pieces * (2 * self._kernels.width + 2)
+        for begin, end in self._batches(half):
+            count = int(half.first[end] - half.first[begin])
+            floats = max(floats, count * self._kernels.tiles * 128)
+        return cp.empty(floats, cp.float32)
 
     def _padded(self, gram: Matrix, linear: Matrix) -> tuple[Any, Any]:
         width, rank = self._kernels.width, len(linear)
