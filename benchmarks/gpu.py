@@ -237,7 +237,8 @@ def milliseconds(seconds: float | None) -> str:
 
 def draw(found: Row, folder: Path) -> None:
     """The tables and the chart."""
-    lines = [*of_steps(found), "", *of_fits(found), "", *of_lists(found["lists"])]
+    lines = [*of_steps(found), "", *of_fits(found), "", *of_lists(found["lists"]), ""]
+    lines += [f"Steps: commit {found['commit']}; fits and lists: {found['rest_commit']}."]
     (folder / "gpu.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
