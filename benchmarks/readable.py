@@ -4,7 +4,7 @@ python benchmarks/readable.py                     four data sets, one split, fiv
 python benchmarks/readable.py 'tm.CNMF(rank=16)'  methods of your own on MovieLens 1M, printed only
 python benchmarks/readable.py typical             which items to list: ways to choose them
 python benchmarks/readable.py sparsity            CNMF with an L1 penalty besides
-python benchmarks/readable.py groups              CNMF of rank 30, its tastes read in groups
+python benchmarks/readable.py groups              CNMF of rank 30, read in fewer tastes
 python benchmarks/readable.py tastes > docs/tastes.md      of tm.fit, or of a method that follows
 
 Of the 15 most typical items of every taste (`model.tastes`):
@@ -30,13 +30,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
-from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.optimize import linear_sum_assignment
 
 import tastemix as tm
 from beyond import DOCS, SETS, TITLES, data, rmse
 from peers import pages
 from tastemix.methods import default_method
+from tastemix.model.groups import grouped
 
 TOP = 15
 POPULAR = 1000
@@ -51,7 +51,7 @@ GROUPS = (30, 22, 16, 14, 12, 10)
 FIGURES = ("rmse", "genres", "co-liking", "parts", "baseline", "agreement")
 ONES: dict[str, Any] = {
     "CNMF, rank 12": tm.CNMF(rank=12, ranking=False),
-    "CNMF, rank 22": tm.CNMF(rank=22, ranking=False),
+    "CNMF, each coordinate a taste": tm.CNMF(tastes=64, ranking=False),
     "ANMF, the mean of 8": tm.ANMF(ranking=0),
     "RNMF(6)": tm.RNMF(6),
     "MIXD(10)": tm.MIXD(10),
@@ -238,24 +238,16 @@ def sparsity() -> None:
 
 
 def groups() -> None:
-    """CNMF of rank 30, its tastes read in groups: those whose item weights correlate most are one.
-
-    A group's parts are added up, so that the predictions are those of rank 30.
-    """
+    """CNMF of rank 30 read in as many tastes or fewer: the same predictions."""
     judge = Readability("ml-1m")
-    models = [tm.CNMF(rank=GROUPS[0], ranking=False, seed=seed).fit(judge.train) for seed in SEEDS]
-    some = np.random.default_rng(0).choice(len(judge.user), SAMPLE, False)
-    pairs = judge.user[some], judge.item[some]
+    models = [tm.CNMF(rank=30, ranking=False, seed=seed).fit(judge.train) for seed in SEEDS]
+    counts = judge.train.by_item.counts
     measured: dict[str, Any] = {}
     for count in GROUPS:
-        each = []
-        for model in models:
-            member = grouped(model, count)
-            values = added(model, *pairs) @ member[model.tastes_of("rating").numbers]
-            top = np.argsort(-(model.tastes_of("rating").typical @ member), axis=0)[:TOP].T
-            each.append({**judge.coherence(top), "parts": needed(values)})
-        measured[str(count)] = {figure: [one[figure] for one in each] for figure in each[0]}
-    header = ["groups", *measured[str(GROUPS[0])]]
+        read = [replace(m, scores=grouped(m.factors, counts, count)) for m in models]
+        each = [judge.of(model) for model in read]
+        measured[str(count)] = {name: [one[name] for one in each] for name in each[0]}
+    header = ["tastes", *measured[str(GROUPS[0])]]
     rows = [
         [count, *(shown(figure, values) for figure, values in found.items())]
         for count, found in measured.items()
@@ -263,20 +255,10 @@ def groups() -> None:
     pages.write(DOCS, "groups", measured, pages.table(header, rows))
 
 
-def grouped(model: tm.Model, count: int) -> np.ndarray:
-    """(tastes, groups): 1 where a taste belongs to a group, by average linkage."""
-    weight = model.tastes_of("rating").item_weights(model.factors.items)
-    counts = model.items.count
-    centred = (weight - np.average(weight, axis=0, weights=counts)) * np.sqrt(counts)[:, None]
-    links = linkage(centred.T, "average", metric="cosine")
-    return np.eye(count)[fcluster(links, count, "maxclust") - 1]
-
-
 def added(model: tm.Model, user: np.ndarray, item: np.ndarray) -> np.ndarray:
-    """(pairs, tastes): what each taste adds, in the order of the factors."""
+    """(pairs, tastes): what each taste adds."""
     factors = model.factors
-    products = (factors.users[user] * factors.items[item])[:, factors.tastes]
-    return products.sum(axis=2) / factors.members
+    return factors.by_taste(factors.users[user] * factors.items[item])
 
 
 def needed(values: np.ndarray) -> float:

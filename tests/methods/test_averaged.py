@@ -12,10 +12,12 @@ import tastemix as tm
 from tastemix.engine.cpu import CpuEngine
 from tastemix.engine.objective import Objective
 from tastemix.engine.sides import Held, Pair
+from tastemix.engine.start import drawn
 from tastemix.errors import DataError, ParameterError
 from tastemix.methods import blend, default_method
 from tastemix.methods.anmf import RANKING_STEPS
-from tastemix.methods.validation import Validation
+from tastemix.methods.averaged import lasting
+from tastemix.methods.validation import SEED, SHARE, Validation
 from tastemix.model import explain, fold_in
 from tastemix.model.factors import Head
 from tastemix.model.links import Weights, stars_by_user
@@ -42,6 +44,17 @@ def judged(model: tm.Model, ratings: tm.Ratings) -> float:
     half = ratings.by_user
     pairs = ratings.users.take(half.rows), ratings.items.take(half.indices)
     return float(np.sqrt(np.mean((model.predict(*pairs) - half.values) ** 2)))
+
+
+def by_itself(method: tm.ANMF, seed: int, ratings: tm.Ratings, **options: object) -> tm.Factors:
+    """A member, fitted alone. The first one did a third of its steps on the learning part."""
+    recipe = dataclasses.replace(method.recipe((1, 5)), seed=seed)
+    if seed > 0:
+        return recipe.fit(ratings, **options).factors
+    learning = ratings.subset(~drawn(len(ratings), SEED, SHARE))
+    begun = lasting(recipe, method.steps // 3).fit(learning).factors
+    rest = lasting(recipe, method.steps - method.steps // 3)
+    return rest.fit(ratings, start=(begun.users, begun.items), **options).factors
 
 
 def same_but_for_the_order(one: tm.Factors, other: tm.Factors) -> bool:
@@ -81,8 +94,7 @@ def test_the_members_are_fits_of_their_own_seeds(model: tm.Model) -> None:
     recipe = METHOD.recipe((1, 5))
     members = model.factors.parts
     for seed, member in enumerate(members):
-        alone = dataclasses.replace(recipe, seed=seed).fit(RATINGS).factors
-        assert same_but_for_the_order(member, alone)
+        assert same_but_for_the_order(member, by_itself(METHOD, seed, RATINGS))
     assert np.abs(members[0].users - members[1].users).max() > 0.1
     assert recipe.offsets
     assert recipe.phases == (Phase(Objective(l2=3.0, l2_per_rating=0.035, centre="average"), 8),)
@@ -107,19 +119,20 @@ def test_the_members_have_like_tastes_in_like_places() -> None:
 def test_a_taste_of_the_average_is_the_mean_of_the_members_tastes(model: tm.Model) -> None:
     members = model.factors.parts
     counts = RATINGS.by_item.counts
-    means = np.mean([f.users[:, :3].mean(axis=0) for f in members], axis=0)
-    weight = np.mean([f.users[:, :3].mean(axis=0) * f.items[:, :3] for f in members], axis=0)
-    order = np.argsort(-(counts @ weight))
+    means = [f.users[:, :3].mean(axis=0, dtype=float) for f in members]
+    sizes = [np.average(f.items[:, :3], axis=0, weights=counts) for f in members]
+    adds = np.mean(np.multiply(means, sizes), axis=0)
+    pairs = zip(means, members, strict=True)
+    weight = np.mean([mean * f.items[:, :3] for mean, f in pairs], axis=0)
+    order = np.argsort(-adds)
     for row in model.explain(5, 9).to_pylist()[1:]:
         r = order[int(row["part"].removeprefix("taste ")) - 1]
         users, items = (
             [float(rows[at, r]) for rows in side]
             for side, at in (([f.users for f in members], 5), ([f.items for f in members], 9))
         )
-        assert row["user_weight"] == pytest.approx(np.mean(users) / means[r])
-        if sum(users) > 0:
-            item_weight = np.average(items, weights=users) * means[r]
-            assert row["item_weight"] == pytest.approx(item_weight)
+        own = np.mean([w * size[r] for w, size in zip(users, sizes, strict=True)])
+        assert row["user_weight"] == pytest.approx(own / adds[r])
         assert row["value"] == pytest.approx(np.mean(np.multiply(users, items)))
         assert row["value"] == pytest.approx(row["user_weight"] * row["item_weight"], rel=1e-12)
     for row in model.tastes(4).to_pylist():
@@ -388,7 +401,7 @@ def test_an_update_goes_on_in_every_member() -> None:
     assert after.ranking is not None
     assert after.ranking.factors.members == 2
     assert judged(after, split.test) < judged(before, split.test) - 0.05
-    assert [step.number for step in after.history] == list(range(1, 3 * 8 + 3 * 4 + 1))
+    assert [step.number for step in after.history] == list(range(1, 6 + 2 * 8 + 3 * 4 + 1))
     both = after.ratings
     assert both is not None
     phases = [dataclasses.replace(before.phases[0], steps=4)]
@@ -418,11 +431,11 @@ def test_an_update_takes_new_people_and_keeps_the_errors() -> None:
 def test_history_and_steps_count_from_one() -> None:
     seen: list[int] = []
     model = METHOD.fit(RATINGS, on_step=lambda step, session: seen.append(step.number))
-    assert METHOD.total_steps == 3 * 8 + 4 + 2 * RANKING_STEPS
+    assert METHOD.total_steps == 3 * 8 + 2 * RANKING_STEPS
     assert seen == list(range(1, METHOD.total_steps + 1))
-    assert [step.number for step in model.history] == list(range(1, 3 * 8 + 1))
-    for at in range(0, 24, 8):  # each member on its own
-        objectives = [step.objective for step in model.history[at : at + 8]]
+    assert [step.number for step in model.history] == list(range(1, 6 + 2 * 8 + 1))
+    for begin, end in ((0, 6), (6, 14), (14, 22)):  # each member on its own
+        objectives = [step.objective for step in model.history[begin:end]]
         assert objectives == sorted(objectives, reverse=True)
 
 
@@ -438,8 +451,7 @@ def test_held_out_ratings_end_each_member_at_its_best() -> None:
     model = method.fit(train, held_out=held_out, patience=2)
     assert len(model.history) < 30
     for seed, member in enumerate(model.factors.parts):
-        recipe = dataclasses.replace(method.recipe((1, 5)), seed=seed)
-        alone = recipe.fit(train, held_out=held_out, patience=2).factors
+        alone = by_itself(method, seed, train, held_out=held_out, patience=2)
         assert same_but_for_the_order(member, alone)
 
 
@@ -548,17 +560,17 @@ def test_the_default_finds_planted_tastes_in_a_few_hundred_ratings() -> None:
 
 
 def test_fit_needs_no_choice_of_method() -> None:
-    model = tm.fit(RATINGS, on_step=lambda step, session: step.number == 25)
+    model = tm.fit(RATINGS, on_step=lambda step, session: step.number == 20)
     assert model.method == "CNMF"
     assert model.factors.members == 1
-    assert len(model.history) == 25
+    assert len(model.history) == 12  # eight more were on the learning part
 
 
 def test_a_single_member_is_a_model_of_its_own() -> None:
     model = tm.ANMF(3, members=1, steps=8, ranking=1).fit(RATINGS)
-    alone = METHOD.recipe((1, 5)).fit(RATINGS)
-    np.testing.assert_array_equal(model.factors.users, alone.factors.users)
-    given = fold_in.folded(Head(alone.factors, alone.phases), RATINGS.by_user, "users")
+    alone = by_itself(METHOD, 0, RATINGS)
+    np.testing.assert_array_equal(model.factors.users, alone.users)
+    given = fold_in.folded(Head(alone, model.phases), RATINGS.by_user, "users")
     again = fold_in.folded(Head(model.factors, model.phases), RATINGS.by_user, "users")
     np.testing.assert_array_equal(again.users, given.users)
 

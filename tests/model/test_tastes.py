@@ -36,7 +36,7 @@ def dishes() -> tm.Model:
 def by_loops(factors: tm.Factors) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What each taste adds, and (items, tastes) weights and typical values, rating by rating."""
     counts, half = RATINGS.by_item.counts, RATINGS.by_user
-    places = factors.tastes
+    places = factors.coordinates
     weight = np.zeros((len(counts), len(places)))
     added = np.zeros_like(weight)
     for t, coordinates in enumerate(places):

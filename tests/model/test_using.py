@@ -157,7 +157,7 @@ def by_number(factors: tm.Factors) -> list[int]:
     adds = [
         np.mean([f.users[:, r].mean() * np.average(f.items[:, r], weights=counts) for f in split])
         for split in [factors.parts]
-        for r in range(len(factors.tastes))
+        for r in range(factors.taste_count)
     ]
     return np.argsort(-np.array(adds)).tolist()
 
@@ -183,7 +183,8 @@ def explained(factors: tm.Factors, user: int, item: int, tastes: int) -> list[di
     rated = RATINGS.by_user.row(user)[0].tolist()
     rows, order = [], by_number(factors)
     for taste in range(tastes):
-        mean = np.mean([f.users[:, taste].mean(dtype=float) for f in split])
+        size = [np.average(f.items[:, taste], weights=RATINGS.by_item.counts) for f in split]
+        mean = np.mean([f.users[:, taste].mean(dtype=float) for f in split] * np.array(size))
         w = [float(f.users[user, taste]) for f in split]
         h = [float(f.items[item, taste]) for f in split]
         weight = {i: sum(f.users[user, taste] * f.items[i, taste] for f in split) for i in rated}
@@ -191,7 +192,7 @@ def explained(factors: tm.Factors, user: int, item: int, tastes: int) -> list[di
         rows.append(
             {
                 "part": f"taste {order.index(taste) + 1}",
-                "user_weight": np.mean(w) / mean,
+                "user_weight": np.mean(np.multiply(w, size)) / mean,
                 "value": np.mean(np.multiply(w, h)),
                 "because": [RATINGS.items[i] for i in best],
             }

@@ -1045,14 +1045,15 @@ RIGHT: dict[str, list[Any]] = {
     "unknown": [None, "mean", "average"],
     "pulls": [None],
     "numbering": [None],
+    "groups": [None],
 }
+SAID = {"fingerprint": "|its ratings, ids or scale", "groups": "|its coordinates are of the tastes"}
 KEYS = [field.name for field in dataclasses.fields(About)]
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_every_entry_of_the_index_is_of_its_type(key: str, average: Path) -> None:
-    also = "|its ratings, ids or scale are not" if key == "fingerprint" else ""
-    said = f"is incomplete or damaged: (its {key}|it lacks '{key}|it has 'x'{also})"
+    said = f"is incomplete or damaged: (its {key}|it lacks '{key}|it has 'x'{SAID.get(key, '')})"
     for value in WRONG:
         if not any(type(value) is type(right) and value == right for right in RIGHT.get(key, [])):
             index(**{key: value})(average)

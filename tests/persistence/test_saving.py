@@ -764,10 +764,10 @@ def test_a_saved_new_item_keeps_the_numbers_and_the_scale_of_the_tastes(
     [
         ("order", [0, 0, 1], "does not name each of them once"),
         ("order", [0, 1, 7], "does not name each of them once"),
-        ("adds", [1.0], "is not of its rank"),
-        ("means", [1.0], "is not of its rank"),
+        ("users", [1.0], "is not of its rank"),
+        ("items", [1.0], "is not of its rank"),
         ("averages", [[1.0], [1.0]], "is not of its rank"),
-        ("means", [1e30] * 3, "is beyond"),
+        ("users", [1e30] * 3, "is beyond"),
     ],
 )
 def test_a_numbering_that_does_not_fit_the_tastes_is_refused(

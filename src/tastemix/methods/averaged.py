@@ -21,6 +21,7 @@ from tastemix.methods.recipe import ANLS, trained
 from tastemix.methods.validation import SEED, SHARE
 from tastemix.model import explain, uncertainty
 from tastemix.model.factors import Factors, Head
+from tastemix.model.groups import grouped
 from tastemix.model.model import NOTHING_TO_LEARN, Model
 from tastemix.training.early_stop import part_of
 from tastemix.training.loop import OnStep, Step
@@ -53,6 +54,11 @@ class Averaged:
     def ordered_by(self, fits: Fits, scores: Factors, learning: Learning, tried: Factors) -> Head:
         """What `recommend` orders by; `tried` was fitted to the learning part."""
         raise NotImplementedError
+
+    @property
+    def most_tastes(self) -> int | None:
+        """As how many tastes the coordinates of a member are read, if there are more of them."""
+        return None
 
     def settled(self, learning: Learning) -> Self:
         """The method with every setting that is found by trial fits."""
@@ -101,6 +107,8 @@ class Averaged:
             tried, _ = learning.fits.one(lasting(member(recipe, 0, self.members), trial))
             first = lasting(recipe, rest), tried
             scores, history = fits.mean(recipe, self.members, part, patience, first)
+            if self.most_tastes is not None:
+                scores = grouped(scores, stars.by_item.counts, self.most_tastes)
             ranking = method.ordered_by(fits, scores, learning, tried) if self.ranking else None
             errors = uncertainty.estimate(
                 placed, scores, stars.scale, learning.fits.placed, learning.unseen, tried
@@ -185,7 +193,7 @@ class Learning:
         """Their error on the ratings that they have not seen."""
         found = uncertainty.opened(self.fits.placed, factors).errors(self.unseen)
         off = found.prediction.clip(*self.fits.ratings.scale) - found.truth
-        return math.sqrt(float(off @ off) / max(len(off), 1))
+        return math.sqrt(float(np.square(off).sum()) / max(len(off), 1))
 
 
 @contextmanager

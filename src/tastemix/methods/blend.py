@@ -22,7 +22,7 @@ TASTES = (0.0, 0.25, 0.5, 1.0, 2.0)
 POPULARITIES = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
 """What the search tries, beside rated items of weight 1; each part has standard deviation 1."""
 FIRST = Weights(tastes=0.5, rated=1.0, popularity=0.0)
-TRIAL = Neighbours(candidates=200, tolerance=1e-4)
+TRIAL = Neighbours(candidates=100, tolerance=1e-3)
 """Fewer neighbours than in the end: enough to find weights by, and soon there."""
 ROUNDS = 2
 DOUBT = 0.25
@@ -83,7 +83,7 @@ class _Tried:
         popularity = parts.popularity
         for users, seen in validation.chunks():
             tastes, rated = parts.tastes.block(users), parts.rated.block(users)
-            popular = np.tile(popularity, (len(users), 1))
+            popular = np.broadcast_to(popularity, tastes.shape)
             lists = [
                 best_items(
                     block.__getitem__, np.arange(len(users), dtype=np.int32), seen, None, CONTENDERS
@@ -92,9 +92,9 @@ class _Tried:
             ]
             items = np.sort(np.hstack(lists), axis=1)
             again = np.diff(items, axis=1, prepend=-1) == 0  # Also −1, where there are no more.
-            values = [np.take_along_axis(part, items, axis=1) for part in (tastes, rated, popular)]
-            values[0][again | (items < 0)] = -np.inf
-            self._parts.append((values[0], values[1], values[2]))
+            by_taste, by_rated = (np.take_along_axis(part, items, 1) for part in (tastes, rated))
+            by_taste[again | (items < 0)] = -np.inf
+            self._parts.append((by_taste, by_rated, popularity[items]))
             self._liked.append(validation.liked(users, items) & ~again)
 
     def hits(self, weights: Weights) -> int:

@@ -6,9 +6,9 @@ docs/beyond-the-paper.md has the alternatives that were tried, with figures.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from tastemix.methods.recipe import ANLS
 from tastemix.model.factors import Factors, Head
 from tastemix.training.phase import Phase
 
-READABLE, MOST_RANK = 16, 30
-"""The most tastes of one fit, and of each of several."""
+MOST_RANK = 30
+"""With two offsets a row has 32 entries: whole vectors of the processor."""
 LEAST_RIDGE = 0.05
 """The least ridge that is estimated, for ratings of standard deviation 1."""
 OFFSET = 0.25
@@ -35,7 +35,9 @@ BEGINNING, FURTHER = 10, 4
 """The steps of a short fit, and of each that goes on from it with other settings."""
 MANY, MANY_RANK = 300_000, 8
 """The fits of the search are smaller from MANY ratings on: the best settings of small fits are
-those of large ones."""
+those of large ones. They begin to fit noise later, so that short ones can tell."""
+CLOSER = 0.75
+"""Then the members of a mean, which removes some of their variance, have so much of the noise."""
 SHORT, MOST_SHORT, MARKED, TELLING = 10, 64, 0.001, 10_000
 """Where rows have so few ratings on average, the rank is doubled up to MOST_SHORT for as long as
 the error falls by that share, if there are ratings enough to tell: items that share few users are
@@ -53,11 +55,12 @@ class CNMF(Averaged):
     rated it suggest. How strongly is estimated during the fit: `Objective(centre="choices",
     noise=…)`.
 
-    The rank is by default √ratings / 20, from 4 to 16 tastes, which a person can read; twice as
-    many, up to 30, for the mean of several fits. noise, the share of the ratings' variance that is
-    taken to be noise, and choice_penalty, the ridge on what choices suggest, are by default found
-    by small fits to 90 % of the ratings. Ratings times a constant plus a constant give the same
-    model.
+    The rank is by default √ratings / 20, from 4 to 30, or more where rows are short; twice as
+    many, up to 30, for the mean of several fits. So many coordinates are read as no more than
+    `tastes` tastes: those whose items are alike are one, and what they add is summed. noise, the
+    share of the ratings' variance that is taken to be noise, and choice_penalty, the ridge on what
+    choices suggest, are by default found by small fits to 90 % of the ratings. Ratings times a
+    constant plus a constant give the same model.
 
     With members above 1 it is the mean of several fits: somewhat more accurate, and harder to
     read. `recommend` orders by the same tastes, beside rated items (`Neighbours`) and popularity;
@@ -66,10 +69,11 @@ class CNMF(Averaged):
 
     rank: int | None = None
     members: int = 1
-    steps: int = 30
+    steps: int = 24
     noise: float | None = None
     choice_penalty: float | None = None
     choice_shrinkage: float = 15.0
+    tastes: int = 16
     ranking: bool = True
     seed: int = 0
 
@@ -80,6 +84,12 @@ class CNMF(Averaged):
             if getattr(self, name) is not None:
                 checks.number(name, getattr(self, name), 1e-6, LARGEST)
         checks.number("choice_shrinkage", self.choice_shrinkage, 0, LARGEST)
+        checks.whole("tastes", self.tastes)
+
+    @property
+    def most_tastes(self) -> int:
+        """See Averaged.most_tastes."""
+        return self.tastes
 
     def recipe_for(self, ratings: Ratings) -> ANLS:
         """One member, with the middle of what the search tries for settings that are None."""
@@ -117,76 +127,86 @@ class CNMF(Averaged):
         method = replace(self, rank=self.rank or self.usual_rank(ratings))
         if None not in (self.noise, self.choice_penalty) or len(ratings) < FEWEST:
             return method
-        small = replace(method, rank=method.rank if len(ratings) < MANY else MANY_RANK)
-        begun = small._begun(learning)
-
-        def error(**settings: Any) -> float:
-            recipe = lasting(replace(small, **settings).recipe_for(ratings), FURTHER)
-            return learning.rmse(learning.trial(recipe, begun))
-
-        if small.choice_penalty is None:
-            best = _lowest(PENALTIES, lambda tried: error(choice_penalty=tried))
-            small = replace(small, choice_penalty=best)
+        rank = method.rank if len(ratings) < MANY else MANY_RANK
+        search = _Search(replace(method, rank=rank), learning)
+        penalty = search.lowest("choice_penalty", PENALTIES)
         if self.rank is None and _short_rows(ratings):
-            small, begun = small._ranked(learning)
-            more = min((1 + (self.members > 1)) * (small.rank or 1), MOST_SHORT)
+            search = search.ranked()
+            more = min((1 + (self.members > 1)) * (search.method.rank or 1), MOST_SHORT)
             method = replace(method, rank=max(method.rank or 1, more))
-        if small.noise is None:
-            best = _lowest(NOISES, lambda tried: error(noise=tried))
-            small = replace(small, noise=best)
-        return replace(method, noise=small.noise, choice_penalty=small.choice_penalty)
-
-    def _begun(self, learning: Learning) -> Factors:
-        """A short fit of these settings to the learning part."""
-        return learning.trial(lasting(self.recipe_for(learning.fits.ratings), BEGINNING))
-
-    def _ranked(self, learning: Learning) -> tuple[Self, Factors]:
-        """With its rank doubled for as long as the error falls markedly, and its short fit."""
-        best = self
-        begun = best._begun(learning)
-        lowest = learning.rmse(begun)
-        while 2 * (best.rank or 1) <= MOST_SHORT:
-            wider = replace(best, rank=2 * (best.rank or 1))
-            tried = wider._begun(learning)
-            found = learning.rmse(tried)
-            if found > lowest * (1 - MARKED):
-                break
-            best, begun, lowest = wider, tried, found
-        return best, begun
+        noise = search.lowest("noise", NOISES)
+        if self.noise is None and self.members > 1 and len(ratings) >= MANY:
+            noise = float(f"{CLOSER * noise:.3g}")
+        return replace(method, noise=noise, choice_penalty=penalty)
 
     def usual_rank(self, ratings: Ratings) -> int:
         """The rank where none is given, and rows are not short."""
-        one = rank_for(ratings, READABLE)
-        return one if self.members == 1 else min(2 * one, MOST_RANK)
+        return min((1 + (self.members > 1)) * rank_for(ratings, MOST_RANK), MOST_RANK)
+
+
+class _Search:
+    """Trials of settings: short fits to the learning part that all go on from the same one."""
+
+    def __init__(self, method: CNMF, learning: Learning) -> None:
+        self.method, self._learning = method, learning
+        self._ratings = learning.fits.ratings
+        self._begun = learning.trial(lasting(method.recipe_for(self._ratings), BEGINNING))
+        self._known: dict[CNMF, float] = {}
+
+    def lowest(self, name: Literal["choice_penalty", "noise"], tried: Sequence[float]) -> float:
+        """The best value of a setting, unless it is given; later trials have the best one tried.
+
+        It is where a parabola is lowest that goes through the best of the values tried and those
+        beside it, on a scale of logarithms. The middle three are tried first, and others only
+        where they may be better than these.
+        """
+        given: float | None = getattr(self.method, name)
+        if given is not None:
+            return given
+        changes: list[dict[str, Any]] = [{name: value} for value in tried]
+        methods = [replace(self.method, **change) for change in changes]
+        best = len(tried) // 2
+        while True:
+            around = range(max(best - 1, 0), min(best + 2, len(tried)))
+            errors = [self._error(methods[at]) for at in around]
+            lowest = around[int(np.argmin(errors))]
+            if lowest == best:
+                break
+            best = lowest
+        self.method = methods[best]
+        if len(around) < 3:
+            return tried[best]
+        bend, slope, _ = np.polyfit(np.log([tried[at] for at in around]), errors, 2)
+        return float(f"{math.exp(-slope / (2 * bend)):.3g}") if bend > 0 else tried[best]
+
+    def ranked(self) -> _Search:
+        """With the rank doubled for as long as the error falls markedly."""
+        best, lowest = self, self._learning.rmse(self._begun)
+        while 2 * (best.method.rank or 1) <= MOST_SHORT:
+            wider = _Search(replace(best.method, rank=2 * (best.method.rank or 1)), self._learning)
+            error = self._learning.rmse(wider._begun)
+            if error > lowest * (1 - MARKED):
+                break
+            best, lowest = wider, error
+        return best
+
+    def _error(self, method: CNMF) -> float:
+        """After a few more steps with the settings of this method."""
+        method = replace(
+            method,
+            choice_penalty=method.choice_penalty or USUAL_PENALTY,
+            noise=method.noise or USUAL_NOISE,
+        )
+        if method not in self._known:
+            recipe = lasting(method.recipe_for(self._ratings), FURTHER)
+            trial = self._learning.trial(recipe, self._begun)
+            self._known[method] = self._learning.rmse(trial)
+        return self._known[method]
 
 
 def _short_rows(ratings: Ratings) -> bool:
     rows = len(ratings.users) + len(ratings.items)
     return TELLING <= len(ratings) < SHORT * rows
-
-
-def _lowest(tried: Sequence[float], error: Callable[[float], float]) -> float:
-    """Where a parabola is lowest that goes through the best of the values tried and those beside
-    it, on a scale of logarithms.
-
-    The middle three are tried first, and others only where they may be better than these.
-    """
-    middle = len(tried) // 2
-    known = {at: error(tried[at]) for at in (middle - 1, middle, middle + 1)}
-    while True:
-        best = min(known, key=known.__getitem__)
-        beside = [at for at in (best - 1, best + 1) if 0 <= at < len(tried)]
-        missing = [at for at in beside if at not in known]
-        if not missing:
-            break
-        known |= {at: error(tried[at]) for at in missing}
-    if len(beside) == 1:
-        return tried[best]
-    around = best - 1, best, best + 1
-    bend, slope, _ = np.polyfit(
-        np.log([tried[at] for at in around]), [known[at] for at in around], 2
-    )
-    return float(f"{math.exp(-slope / (2 * bend)):.3g}") if bend > 0 else tried[best]
 
 
 def _moments(ratings: Ratings) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from tastemix.engine.sides import SIDES, Held, Matrix, Pair
 from tastemix.engine.start import held_offsets, with_offsets
 from tastemix.model import explain
 from tastemix.model.factors import Factors
+from tastemix.model.groups import grouped
 from tastemix.training import loop
 from tastemix.training.phase import Phase
 
@@ -35,7 +36,10 @@ def compressed(
     with placed_by(engine, targets) as placed:
         session = placed.open(start, held)
         loop.run(session, [PHASE])
-        return Factors.of(session, targets.shift, held)
+        found = Factors.of(session, targets.shift, held)
+    if factors.groups is None:
+        return found
+    return grouped(found, targets.by_item.counts, factors.taste_count)
 
 
 def _predicted(factors: Factors, ratings: Ratings, rank: int) -> Ratings:

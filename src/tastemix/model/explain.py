@@ -38,21 +38,18 @@ def parts(
     """Taste by taste: the user's weight, the item's weight and their product, the largest first.
 
     The values add up to the raw prediction. What no taste adds (the shift of the scale, offsets) is
-    one `baseline` part. A taste of several members has the mean of their values and of the user's
-    weights, and the mean of the item's weights in proportion to the user's, so that weight times
-    weight is the value. `because` names the rated items with the largest weight in the taste.
+    one `baseline` part. In a taste of several coordinates or members the item's weight is that for
+    this user, so that weight times weight is the value. `because` names the rated items to which
+    the taste adds most.
     """
-    held = factors.held
+    held, tastes = factors.held, tastes.of(factors)
     baseline = bool(held.users or held.items or factors.shift != 0)
     order, user, item, value, examples, ends = scoring.parts(
         *(factors.users[u], factors.items, i, rated, factors.members),
-        *(factors.tastes[:, 0], factors.shift, baseline, EXAMPLES),
+        *(factors.taste_of, tastes.user_units, tastes.item_units, factors.taste_count),
+        *(factors.shift, baseline, EXAMPLES),
     )
-    shown = tastes.numbers[order]
-    units = tastes.units[shown]
-    user[baseline:] /= units
-    item[baseline:] *= units
-    known, shown = _parts(len(order)), shown.tolist()
+    known, shown = _parts(len(order)), tastes.numbers[order].tolist()
     columns = [
         pa.array([BASELINE] * baseline + [known[taste] for taste in shown], pa.string()),
         *(pa.array(column, from_pandas=True) for column in (user, item, value)),
@@ -118,8 +115,8 @@ def _parts(tastes: int) -> list[str]:
 
 
 def tastes_of(factors: Factors) -> NDArray[np.intp]:
-    """The coordinates that are tastes, not offsets."""
-    return factors.tastes.T.ravel()
+    """The coordinates that belong to tastes, not offsets."""
+    return factors.coordinates.T.ravel()
 
 
 def aligned(first: Factors, other: Factors) -> Factors:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,8 @@ class Factors:
     """Products whose mean this is; each has rank / members neighbouring coordinates."""
     pulls: Pulls | None = None
     """What rows were pulled towards, where that is what their choices suggest."""
+    groups: tuple[int, ...] | None = None
+    """The taste of each coordinate of a member that is no offset, where some share one."""
 
     @staticmethod
     def of(session: Session, shift: float, held: Held) -> Factors:
@@ -81,7 +83,7 @@ class Factors:
         if first.pulls is not None:
             both = [[member.pulls.of(side) for member in members if member.pulls] for side in SIDES]
             pulls = Pulls(*map(Pull.joined, both))
-        return Factors(users, items, first.shift, held, len(members), pulls)
+        return Factors(users, items, first.shift, held, len(members), pulls, first.groups)
 
     @cached_property
     def parts(self) -> tuple[Factors, ...]:
@@ -94,7 +96,7 @@ class Factors:
                 np.ascontiguousarray(self.side(side)[:, at : at + width]) for side in SIDES
             )
             pulls = None if self.pulls is None else self.pulls.columns(at, at + width)
-            members.append(Factors(users, items, self.shift, held, pulls=pulls))
+            members.append(Factors(users, items, self.shift, held, pulls=pulls, groups=self.groups))
         return tuple(members)
 
     def side(self, side: Side) -> Matrix:
@@ -159,10 +161,35 @@ class Factors:
         return self.users.mean(axis=0, dtype=np.float64), self.items.mean(axis=0, dtype=np.float64)
 
     @cached_property
-    def tastes(self) -> NDArray[np.int64]:
-        """(tastes, members): the coordinates of each taste; the others are offsets."""
+    def coordinates(self) -> NDArray[np.int64]:
+        """(coordinates of a member, members): all that belong to tastes; the others are offsets."""
         offsets = [*self.held.users, *self.held.items]
         return np.setdiff1d(np.arange(self.rank), offsets).reshape(self.members, -1).T
+
+    @cached_property
+    def taste_of(self) -> NDArray[np.int32]:
+        """The taste of each coordinate; −1 for an offset."""
+        taste = np.full(self.rank, -1, np.int32)
+        count = len(self.coordinates)
+        own = np.arange(count) if self.groups is None else np.array(self.groups, np.int32)
+        taste[self.coordinates] = own[:, None]
+        return taste
+
+    @property
+    def taste_count(self) -> int:
+        """How many tastes there are."""
+        return int(self.taste_of.max(initial=-1)) + 1
+
+    def by_taste(self, values: NDArray[Any]) -> Floats:
+        """Entries by coordinate (the last axis) added up by taste; the mean over members."""
+        return cast(Floats, values @ self._membership)
+
+    @cached_property
+    def _membership(self) -> Floats:
+        """(rank, tastes): what an entry counts."""
+        tastes = np.arange(self.taste_count)
+        belongs: Floats = (self.taste_of[:, None] == tastes).astype(np.float64)
+        return belongs / self.members
 
     @cached_property
     def catalogue(self) -> scoring.Catalogue:

@@ -171,7 +171,8 @@ def updated(
         session = placed.open(start, part.held, pulls, part.shift)
         history += loop.run(session, [phase])
         members.append(Factors.of(session, part.shift, part.held))
-    return dataclasses.replace(head, factors=Factors.mean(members)), history
+    factors = dataclasses.replace(Factors.mean(members), groups=head.factors.groups)
+    return dataclasses.replace(head, factors=factors), history
 
 
 def joined(older: Ratings, newer: Ratings) -> Ratings:

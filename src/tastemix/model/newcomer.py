@@ -7,7 +7,7 @@ ratings, shrunk. The means are one more coordinate of the other side, and part o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Newcomers:
         users, items = (none, wide) if side == "users" else (wide, none)
         typical = {side: 0.0, OTHER[side]: float(means.mean())}
         wide_pulls = Pulls(*(pulls.of(each).widened(typical[each]) for each in SIDES))
-        extended = Factors(users, items, factors.shift, Held(**held), pulls=wide_pulls)
+        extended = replace(factors, users=users, items=items, held=Held(**held), pulls=wide_pulls)
         own, others_row = np.append(here, 0.0), np.append(there, typical[OTHER[side]])
         averages = (own, others_row) if side == "users" else (others_row, own)
         return Newcomers(side, means, factors, extended.with_averages(averages))
@@ -85,5 +85,5 @@ def _narrowed(factors: Factors) -> Factors:
     held = Held(*(tuple(r for r in coordinates if r < last) for coordinates in factors.held))
     pulls = factors.pulls and factors.pulls.columns(0, last)
     here, there = factors.averages
-    narrow = Factors(users, items, factors.shift, held, pulls=pulls)
+    narrow = replace(factors, users=users, items=items, held=held, pulls=pulls)
     return narrow.with_averages((here[:last], there[:last]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import log
@@ -38,21 +38,35 @@ class Numbering:
     """What the numbers and the scale of tastes follow from: of a model that rows were folded into,
     for those rows when they are without it."""
 
-    means: Floats
+    users: Floats
     """By coordinate: the mean weight of the users."""
+    items: Floats
+    """By coordinate: the mean weight of the items, by their ratings."""
     order: NDArray[np.intp]
     """The places of the tastes among the factors, the taste that adds most first."""
-    adds: Floats
-    """In that order: what each taste adds for the mean user."""
+
+    @staticmethod
+    def of(factors: Factors, counts: NDArray[np.int64]) -> Numbering:
+        """The numbering of factors whose items have so many ratings."""
+        people = np.full(len(factors.users), 1 / max(len(factors.users), 1))
+        users = _sizes(factors.users, people)
+        items = _sizes(factors.items, counts / max(int(counts.sum()), 1))
+        order = np.argsort(-factors.by_taste(users * items), kind="stable")
+        return Numbering(users, items, order)
+
+    def over(self, rank: int) -> Numbering:
+        """With coordinates besides, which belong to no taste."""
+        more = (0, rank - len(self.users))
+        return replace(self, users=np.pad(self.users, more), items=np.pad(self.items, more))
 
 
 @dataclass(frozen=True, eq=False)
 class Tastes:
     """The tastes of factors. Arrays by taste are in the order of their numbers, from 1.
 
-    Weights are shown on one scale: a user's relative to the mean user, who has weight 1 in every
-    taste, and an item's as what the taste adds to it for that mean user. Their product is what it
-    was.
+    Weights are shown on one scale: a user's is what the taste adds for them on average, relative to
+    the mean user, who has weight 1 in every taste; an item's is what the taste adds to it for that
+    mean user. In a taste of one coordinate their product is what it adds.
     """
 
     factors: Factors
@@ -63,65 +77,59 @@ class Tastes:
     known: Numbering | None = None
     """That of the model that these rows were folded into."""
 
-    @property
+    @cached_property
     def numbering(self) -> Numbering:
         """What keeps the numbers and the scale when the users or the items are others."""
-        return Numbering(self._means, self._order, self.adds)
-
-    @cached_property
-    def _means(self) -> Floats:
-        """By coordinate: the mean weight of the users."""
         if self.known is not None:
-            return self.known.means
-        users = self.factors.users
-        return _sizes(users, np.full(len(users), 1 / max(len(users), 1)))
-
-    @cached_property
-    def _order(self) -> NDArray[np.intp]:
-        """The places of the tastes among the factors, the taste that adds most first."""
-        if self.known is not None:
-            return self.known.order
-        return np.argsort(-self._adds(self.factors.tastes), kind="stable")
-
-    @cached_property
-    def _coordinates(self) -> NDArray[np.int64]:
-        """(tastes, members): the coordinates of each taste."""
-        return self.factors.tastes[self._order]
+            return self.known.over(self.factors.rank)
+        return Numbering.of(self.factors, self.items.count)
 
     @cached_property
     def numbers(self) -> NDArray[np.intp]:
         """For each taste in the order of the factors: its place here, from 0."""
-        return np.argsort(self._order)
+        return np.argsort(self.numbering.order)
+
+    def by_taste(self, values: NDArray[Any]) -> Floats:
+        """Entries by coordinate (the last axis), such as products, added up by taste."""
+        return self.factors.by_taste(values)[..., self.numbering.order]
+
+    def of(self, factors: Factors) -> Tastes:
+        """The same tastes for rows that were folded into these."""
+        return (
+            self
+            if factors is self.factors
+            else replace(self, factors=factors, known=self.numbering)
+        )
+
+    @property
+    def item_units(self) -> Floats:
+        """What an entry of an item adds for the mean user, by coordinate."""
+        return self.numbering.users
 
     @cached_property
-    def units(self) -> Floats:
-        """The mean weight of the users in each taste, by which user weights are divided."""
-        units: Floats = self._means[self._coordinates].mean(axis=1)
-        return np.where(units > 0, units, 1.0)
+    def user_units(self) -> Floats:
+        """What an entry of a user counts in the weight of its taste, by coordinate."""
+        users, items = self.numbering.users, self.numbering.items
+        items = np.where(self._whole(users * items) > 0, items, 1.0)  # else the users alone tell
+        whole = self._whole(users * items)
+        return items / np.where(whole > 0, whole, 1.0)
+
+    def _whole(self, values: Floats) -> Floats:
+        """For each coordinate the sum of its taste; 0 for an offset."""
+        return np.append(self.factors.by_taste(values), 0.0)[self.factors.taste_of]
 
     @cached_property
     def adds(self) -> Floats:
         """What each taste adds for the mean user, the mean over items by their ratings."""
-        if self.known is not None:
-            return self.known.adds
-        return self._adds(self._coordinates)
-
-    def _adds(self, coordinates: NDArray[np.int64]) -> Floats:
-        share = self.items.count / max(int(self.items.count.sum()), 1)
-        weight = _sizes(self.factors.items, share) * self._means
-        adds: Floats = weight[coordinates].mean(axis=1)
-        return adds
+        return self.by_taste(self.numbering.users * self.numbering.items)
 
     def user_weights(self, row: NDArray[np.float32]) -> Floats:
-        """The weights of a row of users, by taste."""
-        weights: Floats = row[self._coordinates].mean(axis=1, dtype=np.float64) / self.units
-        return weights
+        """The weights of a row of users, by taste; someone new has coordinates besides."""
+        return self.by_taste(row[: self.factors.rank] * self.user_units)
 
     def item_weights(self, rows: NDArray[np.float32]) -> Floats:
-        """(items, tastes): the weights of rows of items; in an average, the mean of the members."""
-        here = self._coordinates
-        weights: Floats = (rows[:, here] * self._means[here]).mean(axis=2)
-        return weights
+        """(items, tastes): the weights of rows of items, new ones among them."""
+        return self.by_taste(rows[:, : self.factors.rank] * self.item_units)
 
     @cached_property
     def typical(self) -> Floats:
@@ -136,7 +144,7 @@ class Tastes:
         from scipy.sparse import csr_array
 
         half, users = self.ratings.by_item, self.factors.users
-        found = np.empty((len(items), len(self._coordinates)))
+        found = np.empty((len(items), self.factors.taste_count))
         bounds = np.searchsorted(half.pointers, np.arange(0, len(half.indices), AT_ONCE))
         for first, last in pairwise([*np.unique(bounds), len(items)]):
             begin, end = half.pointers[first], half.pointers[last]
@@ -149,7 +157,7 @@ class Tastes:
                 shape=(last - first, len(users)),
             )
             added = (rated @ users).astype(np.float64) * items[first:last]
-            found[first:last] = added[:, self._coordinates].mean(axis=2)
+            found[first:last] = self.by_taste(added)
         return found / (counts + SHRINKAGE)[:, None]
 
     def top(self, n: int) -> Indices:

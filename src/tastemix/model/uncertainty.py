@@ -26,8 +26,10 @@ Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
 COEFFICIENTS = 7
 SHRINKAGE = 8.0
 """Average residuals added to those of each user and item, which may be few."""
-MOST_JUDGED = 200_000
+MOST_JUDGED = 30_000
 """Ratings that the coefficients are fitted to."""
+SMALL = 1e-6
+"""A step of all coefficients that ends the search for them."""
 CAUTION = 10.0
 """The ridge on all coefficients but the first, towards the same variance everywhere."""
 
@@ -138,16 +140,16 @@ def _fitted(features: Floats, squared: Floats) -> Floats:
         fit = (log_variance + squared * np.exp(-log_variance)).sum()
         return float(0.5 * (fit + ridge[1:] @ b[1:] ** 2))
 
+    lowest = loss(b)
     for _ in range(50):
         ratio = squared * np.exp(-_bounded(features @ b))
         slope = 0.5 * features.T @ (1 - ratio) + ridge * np.append(0.0, b[1:])
         curvature = 0.5 * (features * ratio[:, None]).T @ features + np.diag(ridge)
         step = np.linalg.solve(curvature, slope)
-        size = 1.0
-        while loss(b - size * step) > loss(b) and size > 1e-6:
-            size /= 2
-        b = b - size * step
-        if np.abs(size * step).max() < 1e-9:
+        while (found := loss(b - step)) > lowest and np.abs(step).max() > SMALL:
+            step /= 2
+        b, lowest = b - step, found
+        if np.abs(step).max() <= SMALL:
             break
     return b
 

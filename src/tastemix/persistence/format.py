@@ -63,6 +63,7 @@ class AboutRanking:
     held: Held
     members: int
     weights: Weights = Weights()
+    groups: tuple[int, ...] | None = None
     numbering: AboutNumbering | None = None
 
 
@@ -100,6 +101,8 @@ class About:
     """What the model's own scores are made of: vectors, or what users rated and the links."""
     numbering: AboutNumbering | None = None
     """How tastes are numbered, in a model of rows that were folded into another."""
+    groups: tuple[int, ...] | None = None
+    """The taste of each coordinate of a member that is no offset, where some share one."""
 
 
 def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) -> None:
@@ -147,6 +150,7 @@ def save(model: Model, path: str | os.PathLike[str], *, ratings: bool = True) ->
         order=model.ranking.weights if model.ranking is not None and own is None else None,
         scores="links" if linked else "factors",
         numbering=None if linked else numbering.about(model, "rating", factors),
+        groups=factors.groups,
     )
     index = {**dataclasses.asdict(about), "held": about.held._asdict()}
     if about.order is not None:
@@ -209,7 +213,7 @@ def _own_ranking(model: Model) -> Head | None:
 def _about_ranking(model: Model, head: Head) -> AboutRanking:
     f = head.factors
     known = numbering.about(model, "score", f)
-    return AboutRanking(head.phases, f.shift, f.held, f.members, head.weights, known)
+    return AboutRanking(head.phases, f.shift, f.held, f.members, head.weights, f.groups, known)
 
 
 def _line(numbers: Iterable[Any]) -> tuple[float, ...]:
@@ -253,11 +257,13 @@ def _model(tables: Mapping[str, pa.Table], about: About) -> Model:
         scores = Factors(
             *(vectors[0], vectors[1], about.shift, about.held, about.members),
             pulls=_pulls(tables, about),
+            groups=about.groups,
         )
         scores, numbered["rating"] = numbering.read(scores, about.numbering)
     if (of := about.ranking) is not None:
         order = [_vectors(tables, what, "ranking") for what in get_args(What)]
-        factors = Factors(order[0], order[1], of.shift, of.held, of.members)
+        where = of.shift, of.held, of.members
+        factors = Factors(order[0], order[1], *where, groups=of.groups)
         factors, numbered["score"] = numbering.read(factors, of.numbering)
         links = _read_links(tables, items.ids, about) if of.weights.rated else None
         ranking = Head(factors, of.phases, links, of.weights)

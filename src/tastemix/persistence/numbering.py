@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +20,9 @@ from tastemix.model.tastes import Numbering
 class AboutNumbering:
     """What the index says of the model that rows were folded into; see `Numbering`."""
 
-    means: tuple[float, ...]
+    users: tuple[float, ...]
+    items: tuple[float, ...]
     order: tuple[int, ...]
-    adds: tuple[float, ...]
     averages: tuple[tuple[float, ...], tuple[float, ...]]
     """The average row of its users, and of its items."""
 
@@ -30,32 +31,45 @@ def about(model: Model, of: Of, factors: Factors) -> AboutNumbering | None:
     """What the factors of folded-in rows keep of the model that they were folded into."""
     if model.origin is None and model.numbering is None:
         return None
-    known, averages = model.tastes_of(of).numbering, factors.averages
-    means = np.zeros(factors.rank)  # Someone new has one coordinate more, which is no taste.
-    means[: len(known.means)] = known.means
+    known, averages = model.tastes_of(of).of(factors).numbering, factors.averages
     return AboutNumbering(
-        _line(means),
+        _line(known.users),
+        _line(known.items),
         tuple(map(int, known.order)),
-        _line(known.adds),
         (_line(averages[0]), _line(averages[1])),
     )
 
 
 def read(factors: Factors, about: AboutNumbering | None) -> tuple[Factors, Numbering | None]:
     """Factors as rows were folded into them, and the numbering of their tastes."""
+    count = _taste_count(factors)
     if about is None:
         return factors, None
-    means, adds, *averages = map(np.array, (about.means, about.adds, *about.averages))
-    width = factors.rank // max(factors.members, 1)
-    tastes = len(set(range(width)) - {r % max(width, 1) for held in factors.held for r in held})
-    if {len(means), *map(len, averages)} != {factors.rank} or len(adds) != tastes:
+    users, items, *averages = map(np.array, (about.users, about.items, *about.averages))
+    if {len(users), len(items), *map(len, averages)} != {factors.rank}:
         raise ModelFileError("the numbering of its tastes is not of its rank")
-    if sorted(about.order) != list(range(tastes)):
+    if sorted(about.order) != list(range(count)):
         raise ModelFileError("the numbering of its tastes does not name each of them once")
-    if not all(bounded(row) for row in (means, adds, *averages)):
+    if not all(bounded(row) for row in (users, items, *averages)):
         raise ModelFileError(f"the numbering of its tastes is beyond {MOST_ENTRY:g} / rank")
-    known = Numbering(means, np.array(about.order, np.intp), adds)
+    known = Numbering(users, items, np.array(about.order, np.intp))
     return factors.with_averages((averages[0], averages[1])), known
+
+
+def _taste_count(factors: Factors) -> int:
+    """The number of tastes of factors that are not checked yet; their groups are checked here."""
+    width = factors.rank // max(factors.members, 1)
+    count = len(set(range(width)) - {r % max(width, 1) for held in factors.held for r in held})
+    groups = factors.groups
+    if groups is None:
+        return count
+    tastes = len(set(groups))
+    if len(groups) != count or set(groups) != set(range(tastes)):
+        raise ModelFileError(
+            f"its coordinates are of the tastes {reprlib.repr(groups)}: expected a number from 0 "
+            "for each"
+        )
+    return tastes
 
 
 def _line(numbers: Iterable[Any]) -> tuple[float, ...]:

@@ -15,6 +15,7 @@ LATER = frozenset(
     {"About.unknown", "About.pulls", "About.ridges", "About.scores", "About.order"}
     | {"Objective.choice_penalty", "Objective.choice_shrinkage", "Objective.noise"}
     | {"AboutRanking.weights", "About.numbering", "AboutRanking.numbering"}
+    | {"About.groups", "AboutRanking.groups"}
 )
 """Fields that version 2 of the format did not have; without them, they have their defaults."""
 

@@ -12,21 +12,17 @@ from tastemix.serve.shapes import Bar
 
 
 class Bars:
-    """value of taste t = mean over its coordinates r of w_ur h_ir; the rest is the baseline.
-
-    The coordinates are put in the order of the tastes' numbers once.
-    """
+    """A taste adds Σ w_ur h_ir over its coordinates r; the rest is the baseline."""
 
     def __init__(self, factors: Factors, tastes: Tastes) -> None:
         self._items, self._shift, self._members = factors.items, factors.shift, factors.members
-        self._coordinates = factors.tastes[np.argsort(tastes.numbers)]
-        self._offsets = np.setdiff1d(np.arange(factors.rank), factors.tastes.ravel())
+        self._tastes, self._offsets = tastes.of(factors), np.flatnonzero(factors.taste_of < 0)
 
     def of(self, row: NDArray[np.float32], items: Indices) -> list[Bar]:
         """The bars of these items for a row of the users."""
         products = self._items[items].astype(np.float64)
         products *= row
-        values = products[:, self._coordinates].sum(axis=2) / self._members
+        values = self._tastes.by_taste(products)
         baselines = products[:, self._offsets].sum(axis=1) / self._members + self._shift
         totals = values.sum(axis=1) + baselines
         shown = zip(baselines.tolist(), values.tolist(), totals.tolist(), strict=True)

@@ -54,17 +54,18 @@ template <class T> auto array(const std::vector<T>& values) {
 }
 
 nb::tuple bound_parts(Line<float> user, Matrix items, int64_t item, Line<int32_t> rated, int members,
-                      Line<int64_t> tastes, double shift, bool baseline, int examples) {
+                      Line<int32_t> taste, Line<double> user_unit, Line<double> item_unit, int tastes, double shift,
+                      bool baseline, int examples) {
     const std::size_t rank = user.size();
-    if (items.shape(1) != rank || members < 1 || rank % std::size_t(members) || examples < 0)
+    if (items.shape(1) != rank || members < 1 || examples < 0 || tastes < 0 || taste.size() != rank ||
+        user_unit.size() != rank || item_unit.size() != rank)
         throw std::invalid_argument("shapes");
-    const int width = int(rank) / members;
     if (item < 0 || item >= int64_t(items.shape(0))) throw std::out_of_range("row number");
     check_numbers(rated.data(), rated.data() + rated.size(), items.shape(0));
-    for (std::size_t t = 0; t < tastes.size(); t++)
-        if (tastes.data()[t] < 0 || tastes.data()[t] >= width) throw std::out_of_range("taste");
-    const Parts p = parts({user.data(), items.data(), item, rated.data(), int64_t(rated.size()), members, width,
-                           tastes.data(), int64_t(tastes.size()), shift, baseline, examples});
+    for (std::size_t r = 0; r < rank; r++)
+        if (taste.data()[r] < -1 || taste.data()[r] >= tastes) throw std::out_of_range("taste");
+    const Parts p = parts({user.data(), items.data(), item, rated.data(), int64_t(rated.size()), members, int(rank),
+                           taste.data(), user_unit.data(), item_unit.data(), tastes, shift, baseline, examples});
     return nb::make_tuple(array(p.order), array(p.user), array(p.item), array(p.value), array(p.examples),
                           array(p.ends));
 }

@@ -6,14 +6,16 @@
 namespace tastemix {
 
 struct Explained {          // a prediction, and what it is taken apart by
-    const float* user;      // members × width
+    const float* user;      // rank entries
     const float* items;     // likewise, a row each
     int64_t item;
     const int32_t* rated;   // items
     int64_t count;
-    int members, width;
-    const int64_t* tastes;  // coordinates of a member, ascending; the others are offsets
-    int64_t taste_count;
+    int members, rank;
+    const int32_t* taste;   // by coordinate: the one it belongs to; −1 for an offset
+    const double* user_unit;        // by coordinate: what an entry counts in the weight of its taste
+    const double* item_unit;
+    int taste_count;
     double shift;
     bool baseline;          // what the shift and the offsets add is a part, the first one
     int examples;           // most of a taste

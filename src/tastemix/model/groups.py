@@ -1,0 +1,45 @@
+"""Tastes of several coordinates: those whose items are alike are read as one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tastemix.model.factors import AT_ONCE, Factors, Floats
+
+
+def grouped(factors: Factors, counts: NDArray[np.int64], most: int) -> Factors:
+    """With the coordinates of a member in at most so many tastes, by average linkage.
+
+    The distance of two coordinates is 1 − the correlation of what they add to the items, which have
+    so many ratings each. A prediction stays the sum it was.
+    """
+    if len(factors.coordinates) <= most:
+        return replace(factors, groups=None)
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    distance = (1 - _correlation(factors, counts)).clip(0)
+    np.fill_diagonal(distance, 0)
+    found = fcluster(linkage(squareform(distance, checks=False), "average"), most, "maxclust")
+    _, first, labels = np.unique(found, return_index=True, return_inverse=True)
+    return replace(factors, groups=tuple(np.argsort(np.argsort(first))[labels].tolist()))
+
+
+def _correlation(factors: Factors, counts: NDArray[np.int64]) -> Floats:
+    """Of the item weights of the coordinates of a member, in an average of the members' means."""
+    width, share = len(factors.coordinates), counts / max(int(counts.sum()), 1)
+    scale = np.abs(factors.users).mean(axis=0, dtype=np.float64)
+    sums, products = np.zeros(width), np.zeros((width, width))
+    at_once = max(1, AT_ONCE // factors.rank)
+    for at in range(0, len(factors.items), at_once):
+        some = slice(at, at + at_once)
+        weights = (factors.items[some] * scale)[:, factors.coordinates].mean(axis=2)
+        weighed = weights * share[some, None]
+        sums += weighed.sum(axis=0)
+        products += weighed.T @ weights
+    covariance = products - np.outer(sums, sums)
+    spread = np.sqrt(np.diag(covariance).clip(1e-30))
+    return covariance / np.outer(spread, spread)
