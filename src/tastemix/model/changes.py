@@ -98,7 +98,7 @@ def folded(model: Model, given: Ratings, side: Side, engine: Engine | str | None
     if isinstance(model.scores, Ordering):
         return _with_ratings(model, model.scores, given, side)
     half, ranking = given.half(side), model.ranking
-    newcomers = model.newcomers[side]
+    newcomers = model.newcomers(side)
     base = model.factors if newcomers is None else newcomers.base
     scores = fold_in.folded(Head(base, model.phases), half, side, engine)
     if newcomers is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
+from itertools import islice, starmap
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tastemix.data.ids import Indices
 from tastemix.data.ratings import Half
 from tastemix.errors import ParameterError, TastemixError
 from tastemix.model import topn
+from tastemix.model.explain import Part
 from tastemix.model.model import Model, Of
 from tastemix.model.ordering import Ordering
 from tastemix.model.tastes import Tastes
@@ -285,12 +287,11 @@ class Answers:
     def explain(self, user: int, item: int, of: Of) -> shapes.Explanation:
         """The parts of a predicted rating or of a score."""
         model = self.model
-        table = model.explain(model.users.ids[user], model.items.ids[item], of=of)
-        called = self.called() if self.tastes is not None and self._shown(of) else None
-        rows = table.to_pylist()
-        listed = [each for row in rows for each in row["because"]]
-        because = iter(self._told(model.items.ids.find(listed)) if listed else ())
-        parts = [_part(row, called, because) for row in rows]
+        found = model.explain_numbers(user, item, of=of)
+        called = self._called(of) if any(part.kind == "taste" for part in found) else []
+        because = np.array([number for part in found for number in part.because], np.int32)
+        titled = starmap(shapes.Titled, self._told(because))
+        parts = [_part(part, called, list(islice(titled, len(part.because)))) for part in found]
         pair = np.array([user], np.int32), np.array([item], np.int32)
         rating = std = None
         if self.predicts:
@@ -307,9 +308,10 @@ class Answers:
             parts=parts,
         )
 
-    def _shown(self, of: Of) -> bool:
-        """Whether these are the tastes that have names here."""
-        return self.model.tastes_of(of) is self.tastes
+    def _called(self, of: Of) -> list[str]:
+        """What the tastes behind the ratings or the scores are called."""
+        tastes = self.model.tastes_of(of)
+        return self.called() if tastes is self.tastes else tastes.names()
 
     def map(self, n: int) -> shapes.Map:
         """The tastes and the n most rated items on a map."""
@@ -396,27 +398,15 @@ class Answers:
         return [shapes.Share(at + 1, called[at], weights[at], much[at]) for at in order]
 
 
-def _part(
-    row: dict[str, Any], called: list[str] | None, told: Iterator[tuple[shapes.Id, str]]
-) -> shapes.Part:
-    """A part out of a row of `Model.explain`, with the items that are told of next."""
-    kind, _, number = row["part"].partition(" ")
-    taste = int(number) if kind == "taste" else None
-    because = [shapes.Titled(*next(told)) for _ in row["because"]]
-    name = row["name"]
-    if taste is not None and called is not None:
-        name = called[taste - 1]
-    elif kind == "rated":
+def _part(part: Part, called: list[str], because: list[shapes.Titled]) -> shapes.Part:
+    """A part of `Model.explain`, by the names of the tastes and the titles of items."""
+    taste, name = None, str(part.kind)
+    if part.kind == "taste" and part.number is not None:
+        taste, name = part.number, called[part.number - 1]
+    elif part.kind == "rated":
         name = because[0].title
-    return shapes.Part(
-        kind=kind,
-        taste=taste,
-        name=name,
-        value=row["value"],
-        user_weight=row["user_weight"],
-        item_weight=row["item_weight"],
-        because=because,
-    )
+    weights = part.user_weight, part.item_weight
+    return shapes.Part(part.kind, taste, name, part.value, *weights, because)
 
 
 def _cursor(more: int | None) -> str | None:
