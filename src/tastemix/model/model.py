@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -475,6 +475,12 @@ class Model:
             ratings = dict.fromkeys(ratings, 1.0)
         given = fold_in.given(ratings, self.items.ids, self.scale)
         return Person(changes.folded(self, given, "users", engine))
+
+    def fold_in_numbers(self, items: Sequence[int], ratings: Sequence[float]) -> Person:
+        """As `fold_in`, by dense numbers, each at most once."""
+        values = [1.0] * len(ratings) if self.implicit else ratings
+        given = fold_in.by_number(items, values, self.items.ids, self.scale)
+        return Person(changes.folded(self, given, "users"))
 
     def fold_in_item(
         self, ratings: Mapping[Any, float], *, engine: Engine | str | None = None

@@ -46,10 +46,10 @@ class Ordering:
         if self.factors is not None:
             result += tastes * (self.factors.pairs(user, item) - self.factors.shift)
         if self.links is not None:
-            asked, row = np.unique(user, return_inverse=True)
+            asked, row = _distinct(user)
             some = chosen(self._stars, asked)
             result += rated * self.links.linked.pairs(
-                some.pointers, some.indices, some.values, row.astype(np.int32), item
+                some.pointers, some.indices, some.values, row, item
             )
         return result
 
@@ -110,6 +110,14 @@ class Ordering:
         if self.stars is None:
             raise ParameterError(NO_RATINGS)
         return self.stars
+
+
+def _distinct(user: Indices) -> tuple[Indices, Indices]:
+    """The users, each once, and the place of each entry among them."""
+    if len(user) and (user == user[0]).all():
+        return user[:1], np.zeros(len(user), np.int32)
+    asked, row = np.unique(user, return_inverse=True)
+    return asked, row.astype(np.int32)
 
 
 def by_links(links: Links, stars: Half | None) -> Ordering:

@@ -51,12 +51,12 @@ class Answers:
 
     def warm(self) -> None:
         """Make what requests need, so that the first one does not wait and workers share it."""
-        self.model.ordering  # noqa: B018 - packed when it is first asked for
+        made: list[Any] = [self.model.ordering, self.item_finder, self.user_finder]
         if len(self.model.users.ids):
-            self._best(self.model, 0, 1, _nothing_seen())
+            made.append(self._best(self.model, 0, 1, _nothing_seen()))
         if self.tastes is not None:
-            self.names, self._typical, self.map_places, self.model.item_directions, self.bars  # noqa: B018
-        self.item_finder, self.user_finder  # noqa: B018
+            made += [self.names, self._typical, self.map_places, self.bars, self.new_bars]
+            made.append(self.model.item_directions)
 
     @cached_property
     def tastes(self) -> Tastes | None:
@@ -87,6 +87,12 @@ class Answers:
     def bars(self) -> Bars:
         """Predicted ratings as sums over tastes."""
         return Bars(self.model.factors, self._tastes)
+
+    @cached_property
+    def new_bars(self) -> Bars:
+        """The same of people who are new, for whom there may be a coordinate more."""
+        newcomers = self.model.newcomers("users")
+        return Bars(self.model.factors if newcomers is None else newcomers.factors, self._tastes)
 
     @cached_property
     def _typical(self) -> Indices:
@@ -269,8 +275,7 @@ class Answers:
             return [shapes.Recommended(*one, score, rating) for one, score, rating in plain]
         bars: Sequence[shapes.Bar | None] = [None] * len(best)
         if self.tastes is not None:
-            # Someone new may have coordinates of their own, besides those of the model.
-            of_these = self.bars if model is self.model else Bars(model.factors, self.tastes)
+            of_these = self.bars if model is self.model else self.new_bars
             bars = of_these.of(model.factors.users[number], best)
         full = zip(
             told, scores, ratings, self._std(model, users, best, predicted), bars, strict=True
@@ -348,17 +353,16 @@ class Answers:
 
     def person(self, asked: shapes.NewPerson) -> shapes.PersonPage:
         """Someone new, folded in: their mix of tastes and the n best items."""
-        given = {self._known_item(one.item): one.rating for one in asked.ratings}
-        if len(given) < len(asked.ratings):
+        if not asked.ratings:
+            raise ParameterError("there are no ratings: give at least one")
+        items = [self.items.number(one.item) for one in asked.ratings]
+        if len(set(items)) < len(items):
             raise ParameterError("an item is rated twice: give each item once")
-        new = self.model.fold_in(given).model
+        new = self.model.fold_in_numbers(items, [one.rating for one in asked.ratings]).model
         assert new.ratings is not None
-        items = self._best(new, 0, asked.n, new.ratings.by_user, parts=asked.parts)
+        best = self._best(new, 0, asked.n, new.ratings.by_user, parts=asked.parts)
         mix = [] if self.tastes is None else self._person_mix(new.factors.users[0])
-        return shapes.PersonPage(mix, items)
-
-    def _known_item(self, value: shapes.Id) -> Any:
-        return self.model.items.ids[self.items.number(value)]
+        return shapes.PersonPage(mix, best)
 
     def batch(self, asked: shapes.Asked) -> shapes.Batch:
         """The best items for each of several users."""
