@@ -279,7 +279,7 @@ def serve(*arguments: str) -> list[str]:
 
 
 def ready(model: str, items: list[str]) -> float:
-    """Processor seconds from imports to what a worker needs."""
+    """Processor seconds from imports to what a worker needs. Arrow imports pandas if it is there."""
     program = (
         "import sys, time\n"
         "from tastemix.cli.saved import opened\n"
@@ -287,6 +287,10 @@ def ready(model: str, items: list[str]) -> float:
         "from tastemix.serve.app import Service\n"
         "from tastemix.serve import parent\n"
         "import pyarrow.parquet, scipy.sparse\n"
+        "try:\n"
+        "    import pandas\n"
+        "except ImportError:\n"
+        "    pass\n"
         "from pathlib import Path\n"
         "items = Path(sys.argv[2]) if len(sys.argv) > 2 else None\n"
         "began = time.process_time()\n"

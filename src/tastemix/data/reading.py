@@ -116,7 +116,7 @@ def columns_of(table: Any, columns: Sequence[Column | None]) -> list[Any]:
             "Ratings.from_sparse"
         )
     try:
-        data = table if isinstance(table, pa.Table) else pa.table(table)  # That imports pandas.
+        data = pa.table(table)
     except CONVERSION_ERRORS as error:
         raise DataError(
             f"the table cannot be read as Arrow ({first_line(error)}): "
