@@ -158,7 +158,7 @@ def test_what_was_begun_is_answered_before_the_end(folder: Path) -> None:
         assert answer.startswith(b"HTTP/1.1 200")
         assert answer.endswith(b"]}"), "the whole answer came"
         assert service.process.wait(PATIENCE) == 0
-    assert len(asking.broken) <= 1  # a connection that is new as the socket closes may be reset
+    assert not asking.broken
     assert {answer.status for answer in asking.answers} <= {200, 503}
     assert any(answer.headers.get("connection") == "close" for answer in asking.answers)
 

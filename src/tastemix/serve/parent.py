@@ -24,6 +24,7 @@ from tastemix.persistence.folder import INDEX
 from tastemix.serve import protocol, worker
 from tastemix.serve.app import Service, counted
 from tastemix.serve.counts import Counts
+from tastemix.serve.door import Door
 from tastemix.serve.problems import busy
 
 LOOK = 1.0
@@ -34,8 +35,6 @@ TOO_OFTEN, WITHIN = 5, 10.0
 """Workers that end by themselves within so many seconds before the service gives up."""
 ENDING = protocol.as_bytes(busy(503, "the service is ending: ask again in a moment", 2))
 Say = Callable[[str], None]
-Told = tuple[float, socket.socket]
-"""A connection that was told to go, and when."""
 
 
 @dataclass
@@ -201,35 +200,18 @@ class Parent:
         self._dismiss(self._workers, signal.SIGTERM)
         self._workers = []
         until = time.monotonic() + 3 * self._service.limits.seconds
-        told: list[Told] = []
+        door = Door(self._listening, ENDING)
         while self._leaving:
-            told = self._refuse_new(told)
+            door.tell(wait=0.05)
             self._leaving = [each for each in self._leaving if not _ended(each)]
             if time.monotonic() > until:
                 self._kill()
-        self._listening.listen(0)  # Connections that nobody would accept are not established.
-        told = self._refuse_new(told, wait=0)
-        self._listening.close()
-        while told := _heard_out(told):
-            time.sleep(0.02)
+        door.close()
 
     def _kill(self) -> None:
         for each in (*self._workers, *self._leaving):
             with suppress(ProcessLookupError):
                 os.kill(each.pid, signal.SIGKILL)
-
-    def _refuse_new(self, told: list[Told], wait: float = 0.05) -> list[Told]:
-        """Answer new connections with 503, and close those that were answered a second ago."""
-        select.select([self._listening], [], [], wait)
-        with suppress(OSError):
-            while True:
-                connection, _ = self._listening.accept()
-                connection.setblocking(False)
-                with suppress(OSError):
-                    connection.send(ENDING)
-                    connection.shutdown(socket.SHUT_WR)
-                told.append((time.monotonic(), connection))
-        return _heard_out(told)
 
     def _listen_to_signals(self) -> None:
         for each in self._wake:
@@ -253,21 +235,6 @@ def _ended(each: Worker) -> bool:
         return os.waitpid(each.pid, os.WNOHANG)[0] == each.pid
     except ChildProcessError:
         return True
-
-
-def _heard_out(told: list[Told]) -> list[Told]:
-    """Read what these send, and close those that are a second old: an answer is lost where a
-    connection is closed before its request was read.
-    """
-    kept = []
-    for at, connection in told:
-        if time.monotonic() - at < 1:
-            with suppress(OSError):
-                connection.recv(65536)
-            kept.append((at, connection))
-        else:
-            connection.close()
-    return kept
 
 
 def _told(ready: int) -> int:
