@@ -279,11 +279,11 @@ def serve(*arguments: str) -> list[str]:
 
 
 def ready(model: str, items: list[str]) -> float:
-    """Processor seconds from imports to what a worker needs. Arrow imports pandas if it is there."""
+    """Processor seconds from imports, with pandas that Arrow looks for, to what a worker needs."""
     program = (
         "import sys, time\n"
         "from tastemix.cli.saved import opened\n"
-        "from tastemix.serve.answers import Answers\n"
+        "from tastemix.serve.prepared import Prepared\n"
         "from tastemix.serve.app import Service\n"
         "from tastemix.serve import parent\n"
         "import pyarrow.parquet, scipy.sparse\n"
@@ -294,9 +294,9 @@ def ready(model: str, items: list[str]) -> float:
         "from pathlib import Path\n"
         "items = Path(sys.argv[2]) if len(sys.argv) > 2 else None\n"
         "began = time.process_time()\n"
-        "answers = Answers(opened(Path(sys.argv[1]), items))\n"
-        "answers.warm()\n"
-        "Service(answers)\n"
+        "known = Prepared(opened(Path(sys.argv[1]), items))\n"
+        "known.warm()\n"
+        "Service(known)\n"
         "print(time.process_time() - began)\n"
     )
     times = [

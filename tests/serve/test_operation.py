@@ -126,10 +126,19 @@ def test_a_worker_that_is_killed_is_replaced_while_the_others_go_on(folder: Path
         os.kill(before[0], signal.SIGKILL)
         for _ in range(20):
             assert service.ask("/healthz").status == 200
-        after = until(lambda: len(service.children()) == 2 and service.children())
+        after = until(lambda: len(now := set(service.children()) - {before[0]}) == 2 and now)
         assert before[1] in after
-        assert before[0] not in after
         assert requests(service) == counted + 20, "counters go on over workers"
+
+
+def test_a_worker_that_has_just_begun_is_ended_too(folder: Path) -> None:
+    with running(folder, "--log", "off") as service:
+        before = service.children()
+        os.kill(before[0], signal.SIGKILL)
+        while not set(service.children()) - set(before):
+            pass
+        service.signal(signal.SIGTERM)
+        assert service.process.wait(15) == 0
 
 
 def requests(service: Running, route: str = "/healthz") -> int:

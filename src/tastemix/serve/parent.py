@@ -33,6 +33,7 @@ START = 60.0
 """Seconds in which a worker must begin to answer."""
 TOO_OFTEN, WITHIN = 5, 10.0
 """Workers that end by themselves within so many seconds before the service gives up."""
+ENDS = {signal.SIGTERM, signal.SIGINT}
 ENDING = protocol.as_bytes(busy(503, "the service is ending: ask again in a moment", 2))
 Say = Callable[[str], None]
 
@@ -87,7 +88,7 @@ class Parent:
         shown = f"[{name}]" if ":" in name else name
         self._say(f"http://{shown}:{port} answers, in {self._count} process(es)")
         try:
-            while not self._asked & {signal.SIGTERM, signal.SIGINT}:
+            while not self._asked & ENDS:
                 self._wait(LOOK)
                 self._reap()
                 now = self._identity()
@@ -119,7 +120,7 @@ class Parent:
 
     def _prepared(self, service: Service) -> Service:
         """A service whose parts are made, and are not written to by the collector of a worker."""
-        service.answers.warm()
+        service.known.warm()
         gc.unfreeze()
         gc.collect()
         gc.freeze()
@@ -131,9 +132,11 @@ class Parent:
             taken = {each.slot for each in (*self._workers, *self._leaving)}
             slot = next(at for at in range(self._counts.slots) if at not in taken)
             read, write = os.pipe()
+            signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)  # What is sent to it finds it itself.
             pid = os.fork()
             if pid == 0:
                 self._work(slot, write)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
             os.close(write)
             self._workers.append(Worker(pid, slot, read))
 
@@ -142,6 +145,9 @@ class Parent:
         code = 1
         try:
             signal.set_wakeup_fd(-1)
+            for number in ENDS:
+                signal.signal(number, signal.SIG_DFL)  # As long as it has begun nothing.
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.close(self._life[1])
@@ -217,7 +223,7 @@ class Parent:
         for each in self._wake:
             each.setblocking(False)
         signal.set_wakeup_fd(self._wake[1].fileno(), warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (*ENDS, signal.SIGHUP):
             signal.signal(number, lambda number, _: self._asked.add(number))
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
