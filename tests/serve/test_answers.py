@@ -10,25 +10,25 @@ import pyarrow as pa
 import pytest
 
 import tastemix as tm
-from tastemix.serve import shapes
-from tastemix.serve.answers import Answers
+from tastemix.serve import looking, predicting, shapes
+from tastemix.serve.prepared import Prepared
 
 USER, DISH = "Ada", "Pecan Pie"
 
 
 @pytest.fixture(scope="module")
-def answers(dishes: tm.Model) -> Answers:
-    made = Answers(dishes)
+def known(dishes: tm.Model) -> Prepared:
+    made = Prepared(dishes)
     made.warm()
     return made
 
 
-def number(answers: Answers, user: str = USER) -> int:
-    return answers.users.number(user)
+def number(known: Prepared, user: str = USER) -> int:
+    return known.users.number(user)
 
 
-def test_recommendations_are_those_of_the_model(answers: Answers, dishes: tm.Model) -> None:
-    told = answers.recommend(number(answers), 7, parts=True)
+def test_recommendations_are_those_of_the_model(known: Prepared, dishes: tm.Model) -> None:
+    told = predicting.recommend(known, number(known), 7, parts=True)
     best = dishes.recommend(USER, 7)
     assert [one.id for one in told.items] == best["item"].to_pylist()
     np.testing.assert_allclose([one.score for one in told.items], best["score"].to_numpy())
@@ -37,8 +37,8 @@ def test_recommendations_are_those_of_the_model(answers: Answers, dishes: tm.Mod
     np.testing.assert_allclose([one.std for one in told.items], std)
 
 
-def test_a_bar_has_the_values_of_the_explanation(answers: Answers, dishes: tm.Model) -> None:
-    for one in answers.recommend(number(answers), 5, parts=True).items:
+def test_a_bar_has_the_values_of_the_explanation(known: Prepared, dishes: tm.Model) -> None:
+    for one in predicting.recommend(known, number(known), 5, parts=True).items:
         table = dishes.explain(USER, one.id)
         values = dict(zip(table["part"].to_pylist(), table["value"].to_pylist(), strict=True))
         assert isinstance(one.bar, shapes.Bar)
@@ -52,11 +52,11 @@ def test_a_bar_has_the_values_of_the_explanation(answers: Answers, dishes: tm.Mo
 
 @pytest.mark.parametrize("of", ["rating", "score"])
 def test_an_explanation_adds_up_to_what_it_explains(
-    answers: Answers, dishes: tm.Model, of: str
+    known: Prepared, dishes: tm.Model, of: str
 ) -> None:
-    item = answers.items.number(DISH)
-    told = answers.explain(number(answers), item, of)  # type: ignore[arg-type]
-    pair = np.array([number(answers)], np.int32), np.array([item], np.int32)
+    item = known.items.number(DISH)
+    told = predicting.explain(known, number(known), item, of)  # type: ignore[arg-type]
+    pair = np.array([number(known)], np.int32), np.array([item], np.int32)
     raw = dishes.scores if of == "rating" else dishes.ordering
     assert told.total == pytest.approx(float(raw.pairs(*pair)[0]), abs=1e-5)
     assert told.total == pytest.approx(sum(part.value for part in told.parts))
@@ -65,10 +65,10 @@ def test_an_explanation_adds_up_to_what_it_explains(
     assert told.rating == pytest.approx(dishes.predict(USER, DISH))
 
 
-def test_someone_new_is_folded_in(answers: Answers, dishes: tm.Model) -> None:
+def test_someone_new_is_folded_in(known: Prepared, dishes: tm.Model) -> None:
     given = {DISH: 5.0, "Pierogi": 2.0, "Key Lime Pie": 4.0}
     ratings = [shapes.Given(item, rating) for item, rating in given.items()]
-    told = answers.person(shapes.NewPerson(ratings, n=6))
+    told = predicting.person(known, shapes.NewPerson(ratings, n=6))
     person = dishes.fold_in(given)
     assert [one.id for one in told.items] == person.recommend(6)["item"].to_pylist()
     weights = {share.taste: share.weight for share in told.tastes}
@@ -79,22 +79,22 @@ def test_someone_new_is_folded_in(answers: Answers, dishes: tm.Model) -> None:
         assert one.bar.total == pytest.approx(sum(parts), abs=1e-5)
 
 
-def test_similar_items_are_those_of_the_model(answers: Answers, dishes: tm.Model) -> None:
-    told = answers.similar(answers.items.number(DISH), 4)
+def test_similar_items_are_those_of_the_model(known: Prepared, dishes: tm.Model) -> None:
+    told = looking.similar(known, known.items.number(DISH), 4)
     assert [one.id for one in told.items] == dishes.similar(DISH, 4)["item"].to_pylist()
 
 
-def test_tastes_are_those_of_the_model(answers: Answers, dishes: tm.Model) -> None:
+def test_tastes_are_those_of_the_model(known: Prepared, dishes: tm.Model) -> None:
     rows = dishes.tastes(3).to_pylist()
-    told = answers.all_tastes(3).tastes
+    told = looking.all_tastes(known, 3).tastes
     assert [item.id for taste in told for item in taste.items] == [row["item"] for row in rows]
     assert [taste.name for taste in told] == [row["name"] for row in rows[::3]]
     assert all(near.taste != taste.taste for taste in told for near in taste.near)
     np.testing.assert_allclose([taste.adds for taste in told], [row["adds"] for row in rows[::3]])
 
 
-def test_an_item_is_shown_with_its_mix_and_who_likes_it(answers: Answers, dishes: tm.Model) -> None:
-    told = answers.item(answers.items.number(DISH), 3)
+def test_an_item_is_shown_with_its_mix_and_who_likes_it(known: Prepared, dishes: tm.Model) -> None:
+    told = looking.item(known, known.items.number(DISH), 3)
     ratings = tm.datasets.demo.ratings().to_table()
     stars = ratings.filter(pa.compute.equal(ratings["item"], DISH))["rating"].to_pylist()
     assert told.ratings == len(stars)
@@ -104,8 +104,8 @@ def test_an_item_is_shown_with_its_mix_and_who_likes_it(answers: Answers, dishes
     assert adds == sorted(adds, reverse=True)
 
 
-def test_a_user_is_shown_with_what_they_rated_highest(answers: Answers) -> None:
-    told = answers.user(number(answers), 4)
+def test_a_user_is_shown_with_what_they_rated_highest(known: Prepared) -> None:
+    told = looking.user(known, number(known), 4)
     table = tm.datasets.demo.ratings().to_table()
     mine = table.filter(pa.compute.equal(table["user"], USER))
     stars = dict(zip(mine["item"].to_pylist(), mine["rating"].to_pylist(), strict=True))
@@ -114,8 +114,8 @@ def test_a_user_is_shown_with_what_they_rated_highest(answers: Answers) -> None:
     assert all(stars[str(one.id)] == one.rating for one in told.rated)
 
 
-def test_the_map_puts_an_item_near_its_main_taste(answers: Answers) -> None:
-    told = answers.map(50)
+def test_the_map_puts_an_item_near_its_main_taste(known: Prepared) -> None:
+    told = looking.map_of(known, 50)
     where = {taste.taste: np.array([taste.x, taste.y]) for taste in told.tastes}
     near = [
         min(where, key=lambda taste: float(np.hypot(*(where[taste] - (point.x, point.y)))))
@@ -149,15 +149,15 @@ def model_with(users: list[object], items: list[object]) -> tm.Model:
 def test_ids_of_any_type_are_found_by_what_is_shown(
     ids: list[object], texts: list[str], kind: str
 ) -> None:
-    answers = Answers(model_with(["ann", "bob"], ids))
-    assert answers.items.type == kind
-    assert [answers.items.spelled(text) for text in texts] == list(range(len(ids)))
+    known = Prepared(model_with(["ann", "bob"], ids))
+    assert known.items.type == kind
+    assert [known.items.spelled(text) for text in texts] == list(range(len(ids)))
     for at in range(len(ids)):
-        shown = msgspec.json.decode(msgspec.json.encode(answers.items.one(at)))
-        assert answers.items.find(shown) == at
-    assert answers.items.spelled("nothing") == -1
-    told = answers.recommend(answers.users.number("bob"), 5)
-    assert [one.id for one in told.items] == [answers.items.one(answers.items.find(_text(ids[-1])))]
+        shown = msgspec.json.decode(msgspec.json.encode(known.items.one(at)))
+        assert known.items.find(shown) == at
+    assert known.items.spelled("nothing") == -1
+    told = predicting.recommend(known, known.users.number("bob"), 5)
+    assert [one.id for one in told.items] == [known.items.one(known.items.find(_text(ids[-1])))]
 
 
 def _text(value: object) -> shapes.Id:
@@ -168,42 +168,42 @@ def _text(value: object) -> shapes.Id:
 
 @pytest.mark.parametrize("text", ["01", "+1", " 1", "1_0", "１", "1e3", "9" * 30, "-0", ""])
 def test_an_integer_id_is_spelled_in_one_way(text: str) -> None:
-    answers = Answers(model_with(["ann", "bob"], [1, 10, 1000]))
-    assert answers.items.spelled(text) == -1
+    known = Prepared(model_with(["ann", "bob"], [1, 10, 1000]))
+    assert known.items.spelled(text) == -1
 
 
 def test_titles_and_words_come_from_a_table_of_items() -> None:
     table = pa.table(
         {"id": [1, 2], "title": ["Heat", "Alien"], "genres": ["Crime|Drama", "Sci-Fi"]}
     )
-    answers = Answers(
+    known = Prepared(
         model_with(["ann", "bob"], [1, 2, 3]).label(tm.read_items(table, attributes=["genres"]))
     )
-    assert answers.about().titled
-    assert [answers.titles.title(at) for at in range(3)] == ["Heat", "Alien", "3"]
-    assert answers.item(0, 1).words == ["Crime", "Drama"]
-    assert [item.id for item in answers.find_items("al", 0, 5).items] == [2]
+    assert looking.about(known).titled
+    assert [known.titles.title(at) for at in range(3)] == ["Heat", "Alien", "3"]
+    assert looking.item(known, 0, 1).words == ["Crime", "Drama"]
+    assert [item.id for item in looking.find_items(known, "al", 0, 5).items] == [2]
 
 
 def test_a_model_without_tastes_still_recommends() -> None:
     ratings = tm.datasets.demo.ratings()
-    answers = Answers(tm.Neighbours().fit(ratings))
-    answers.warm()
-    best = answers.model.recommend(USER, 3)
-    told = answers.recommend(number(answers), 3, parts=True).items
+    known = Prepared(tm.Neighbours().fit(ratings))
+    known.warm()
+    best = known.model.recommend(USER, 3)
+    told = predicting.recommend(known, number(known), 3, parts=True).items
     assert [one.id for one in told] == best["item"].to_pylist()
     assert {one.rating for one in told} == {None}
-    assert answers.about().tastes == 0
-    assert answers.user(number(answers), 1).tastes == []
+    assert looking.about(known).tastes == 0
+    assert looking.user(known, number(known), 1).tastes == []
     with pytest.raises(tm.TastemixError, match="tastes"):
-        answers.all_tastes(3)
+        looking.all_tastes(known, 3)
 
 
 def test_a_model_without_ratings_asks_to_include_seen(dishes: tm.Model, tmp_path) -> None:
     dishes.save(tmp_path / "m", ratings=False)
-    answers = Answers(tm.load(tmp_path / "m"))
+    known = Prepared(tm.load(tmp_path / "m"))
     with pytest.raises(tm.TastemixError, match="include_seen"):
-        answers.recommend(number(answers), 3)
-    assert len(answers.recommend(number(answers), 3, include_seen=True).items) == 3
-    assert answers.user(number(answers), 3).rated is None
-    assert answers.item(0, 3).likers is None
+        predicting.recommend(known, number(known), 3)
+    assert len(predicting.recommend(known, number(known), 3, include_seen=True).items) == 3
+    assert looking.user(known, number(known), 3).rated is None
+    assert looking.item(known, 0, 3).likers is None

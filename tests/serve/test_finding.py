@@ -6,7 +6,7 @@ import unicodedata
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tastemix.serve import finding
@@ -30,6 +30,7 @@ def looked_through(texts: list[str], counts: list[int], query: str) -> list[int]
     ]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(LETTERS, st.integers(0, 5)), min_size=1, max_size=20), LETTERS)
 def test_the_found_are_those_whose_words_begin_so(texts: list[tuple[str, int]], query: str) -> None:
     titles, counts = [text for text, _ in texts], [count for _, count in texts]

@@ -113,17 +113,17 @@ def _run(
     how: tuple[Guard, Limits, tuple[str, bool], bytes | None, bool],
 ) -> None:
     """Serve the model of a folder until a signal comes."""
-    from tastemix.serve.answers import Answers
     from tastemix.serve.app import Service
     from tastemix.serve.labels import Labels
     from tastemix.serve.logs import Log
     from tastemix.serve.parent import Parent
+    from tastemix.serve.prepared import Prepared
     from tastemix.serve.worker import BACKLOG
 
     guard, limits, (style, log_ids), compared, alone = how
 
     def made(generation: int) -> Service:
-        answers = Answers(
+        known = Prepared(
             opened(folder, items),
             name=folder.stem,
             generation=generation,
@@ -132,7 +132,7 @@ def _run(
             most=limits.n,
         )
         log = Log(cast(Any, style), ids=log_ids)
-        return Service(answers, limits, guard, log, compared)
+        return Service(known, limits, guard, log, compared)
 
     family = socket.AF_INET6 if ":" in at[0] else socket.AF_INET
     with socket.create_server(at, family=family, backlog=BACKLOG) as listening:

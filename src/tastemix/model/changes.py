@@ -9,7 +9,7 @@ import numpy as np
 
 from tastemix import checks
 from tastemix.data.ratings import Ratings, Side
-from tastemix.engine import placed_by
+from tastemix.engine import engine_of, placed_by
 from tastemix.engine.base import Engine
 from tastemix.errors import ParameterError
 from tastemix.model import distil, explain, fold_in
@@ -98,11 +98,12 @@ def folded(model: Model, given: Ratings, side: Side, engine: Engine | str | None
     if isinstance(model.scores, Ordering):
         return _with_ratings(model, model.scores, given, side)
     half, ranking = given.half(side), model.ranking
-    newcomers = model.newcomers[side]
-    base = model.factors if newcomers is None else newcomers.base
-    scores = fold_in.folded(Head(base, model.phases), half, side, engine)
-    if newcomers is not None:
-        scores = newcomers.joined(scores.side(side), half)
+    newcomers = model.newcomers(side)
+    if newcomers is None:
+        scores = fold_in.folded(Head(model.factors, model.phases), half, side, engine)
+    else:
+        rows = fold_in.rows(half, newcomers.base, side, model.phases, engine_of(engine))
+        scores = newcomers.joined(rows, half)
     if ranking is not None and not model.shares_tastes:
         ranking = dataclasses.replace(ranking, factors=fold_in.folded(ranking, half, side, engine))
     if ranking is not None and side == "items":

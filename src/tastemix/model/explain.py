@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tastemix.data.ids import Ids, Indices
@@ -19,28 +18,28 @@ from tastemix.model.tastes import Tastes
 
 EXAMPLES = 3
 """Rated items that are named for a taste in an explanation."""
-BASELINE = "baseline"
-POPULARITY = "popularity"
-RATED = "rated "
-"""Before the id of an item, in the name of its part."""
-COLUMNS = ("part", "user_weight", "item_weight", "value", "because", "name")
+Kind = Literal["baseline", "taste", "rated", "popularity"]
 
 
-def parts(
-    factors: Factors,
-    u: int,
-    i: int,
-    rated: Indices,
-    ids: Ids,
-    tastes: Tastes,
-    names: Sequence[str],
-) -> pa.Table:
+class Part(NamedTuple):
+    """What a taste, a rated item, everyone's ratings or none of them add: a product of weights."""
+
+    kind: Kind
+    number: int | None
+    """Of the taste, from 1, or of the rated item."""
+    user_weight: float | None
+    item_weight: float | None
+    value: float
+    because: Sequence[int] = ()
+    """The rated items with the largest weight in the taste, or the one that this part is of."""
+
+
+def parts(factors: Factors, u: int, i: int, rated: Indices, tastes: Tastes) -> list[Part]:
     """Taste by taste: the user's weight, the item's weight and their product, the largest first.
 
     The values add up to the raw prediction. What no taste adds (the shift of the scale, offsets) is
     one `baseline` part. In a taste of several coordinates or members the item's weight is that for
-    this user, so that weight times weight is the value. `because` names the rated items to which
-    the taste adds most.
+    this user, so that weight times weight is the value.
     """
     held, tastes = factors.held, tastes.of(factors)
     baseline = bool(held.users or held.items or factors.shift != 0)
@@ -49,69 +48,55 @@ def parts(
         *(factors.taste_of, tastes.user_units, tastes.item_units, factors.taste_count),
         *(factors.shift, baseline, EXAMPLES),
     )
-    known, shown = _parts(len(order)), tastes.numbers[order].tolist()
-    columns = [
-        pa.array([BASELINE] * baseline + [known[taste] for taste in shown], pa.string()),
-        *(pa.array(column, from_pandas=True) for column in (user, item, value)),
-        pa.ListArray.from_arrays(pa.array(ends), ids.take(examples)),
-        pa.array([BASELINE] * baseline + [names[taste] for taste in shown], pa.string()),
-    ]
-    return pa.Table.from_arrays(columns, names=COLUMNS)
+    shown = tastes.numbers[order]
+    values, because, bounds = value.tolist(), examples.tolist(), ends.tolist()
+    found = [Part("baseline", None, None, None, values[0])] if baseline else []
+    weights = zip(user.tolist()[baseline:], item.tolist()[baseline:], strict=True)
+    for at, (taste, pair) in enumerate(zip(shown.tolist(), weights, strict=True), int(baseline)):
+        here = because[bounds[at] : bounds[at + 1]]
+        found.append(Part("taste", taste + 1, *pair, values[at], here))
+    return found
 
 
-def scaled(table: pa.Table, weight: float) -> pa.Table:
-    """Parts that count this much: the user's weights and the values are multiplied."""
-    for name in ("user_weight", "value"):
-        wide = pc.multiply(table[name], weight)
-        table = table.set_column(table.column_names.index(name), name, wide)
-    return table
+def scaled(part: Part, weight: float) -> Part:
+    """A part that counts this much: the user's weight and the value are multiplied."""
+    user = None if part.user_weight is None else part.user_weight * weight
+    return part._replace(user_weight=user, value=part.value * weight)
 
 
-def of_rated(
-    found: Sequence[tuple[int, float, float]], ids: Ids, shown: Callable[[int], str]
+def table(
+    found: Sequence[Part],
+    ids: Ids,
+    names: Sequence[str],
+    shown: Callable[[int], str],
+    labels: Items | None,
 ) -> pa.Table:
-    """A part for each rated item, from its number, the user's weight and the item's."""
-    numbers = [number for number, _, _ in found]
-    named = ids.take(np.array(numbers, np.int32))
-    names = [str(value) for value in named.to_pylist()]
-    user, item = (np.array([part[at] for part in found], np.float64) for at in (1, 2))
-    columns = [
-        pa.array([RATED + name for name in names], pa.string()),
-        *map(pa.array, (user, item, user * item)),
-        pa.ListArray.from_arrays(pa.array(np.arange(len(found) + 1, dtype=np.int32)), named),
-        pa.array([shown(number) for number in numbers], pa.string()),
-    ]
-    return pa.Table.from_arrays(columns, names=COLUMNS)
+    """Parts as a table: part, weights, value, because, name, and titles where there are labels.
 
+    names: of the tastes. shown: what a rated item is called.
+    """
 
-def popular(user: float, item: float, ids: Ids) -> pa.Table:
-    """The part that everyone's ratings of an item add."""
-    nobody = ids.take(np.empty(0, np.int32))
-    columns = [
-        pa.array([POPULARITY]),
-        *(pa.array([value]) for value in (user, item, user * item)),
-        pa.ListArray.from_arrays(pa.array([0, 0], pa.int32()), nobody),
-        pa.array([POPULARITY]),
-    ]
-    return pa.Table.from_arrays(columns, names=COLUMNS)
+    def named(part: Part) -> tuple[str, str]:
+        if part.number is None:
+            return part.kind, part.kind
+        if part.kind == "taste":
+            return f"taste {part.number}", names[part.number - 1]
+        return f"rated {ids[part.number]}", shown(part.number)
 
-
-def titled(table: pa.Table, labels: Items) -> pa.Table:
-    """Parts with another column, `titles`, of the items in `because`."""
-    because = table["because"].combine_chunks()
-    titles = labels.column(labels.ids.find(because.flatten()))
-    return table.append_column("titles", pa.ListArray.from_arrays(because.offsets, titles))
-
-
-def sorted_parts(table: pa.Table) -> pa.Table:
-    """The largest first; of equal ones the earlier."""
-    order = np.argsort(-table["value"].to_numpy(), kind="stable")
-    return table.take(pa.array(order)).combine_chunks()
-
-
-@cache
-def _parts(tastes: int) -> list[str]:
-    return [f"taste {number}" for number in range(1, tastes + 1)]
+    both = [named(part) for part in found]
+    because = np.array([number for part in found for number in part.because], np.int32)
+    ends = pa.array(np.cumsum([0, *(len(part.because) for part in found)], dtype=np.int32))
+    columns = {
+        "part": pa.array([name for name, _ in both], pa.string()),
+        "user_weight": pa.array([part.user_weight for part in found], pa.float64()),
+        "item_weight": pa.array([part.item_weight for part in found], pa.float64()),
+        "value": pa.array([part.value for part in found], pa.float64()),
+        "because": pa.ListArray.from_arrays(ends, ids.take(because)),
+        "name": pa.array([name for _, name in both], pa.string()),
+    }
+    if labels is not None:
+        columns["titles"] = pa.ListArray.from_arrays(ends, labels.column(because))
+    return pa.Table.from_arrays(list(columns.values()), names=list(columns))
 
 
 def tastes_of(factors: Factors) -> NDArray[np.intp]:

@@ -197,10 +197,10 @@ class Factors:
         return scoring.Catalogue(self.items)
 
     def for_users(self, rows: Matrix) -> Factors:
-        """The same items for other users; the catalogue is not packed again."""
+        """The same items for other users; what is made of the items alone is not made again."""
         other = replace(self, users=rows, pulls=self._pulls_for("users", rows))
-        other.__dict__["catalogue"] = self.catalogue
-        other.__dict__["averages"] = self.averages
+        for made in ("catalogue", "averages", "taste_of", "_membership"):
+            other.__dict__[made] = getattr(self, made)
         return other
 
     def for_items(self, rows: Matrix) -> Factors:

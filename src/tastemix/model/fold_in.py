@@ -121,16 +121,22 @@ def _gathered(half: Half, rows: Matrix) -> Floats:
 
 def given(ratings: Mapping[Any, float], known: Ids, scale: Scale) -> Ratings:
     """A table of one row: the ratings {id: rating} of known ids by, or of, something new."""
-    what, other = known.what, "user" if known.what == "item" else "item"
+    what = known.what
     if not isinstance(ratings, Mapping) or not ratings:
         raise ParameterError(f"the ratings must be a non-empty mapping {{{what}: rating}}")
-    numbers = np.array([known.find_one(value) for value in ratings], np.int32)
-    if (numbers < 0).any():
-        missing = list(ratings)[int(np.argmax(numbers < 0))]
+    numbers = [known.find_one(value) for value in ratings]
+    if -1 in numbers:
+        missing = list(ratings)[numbers.index(-1)]
         raise IdError(
             f"{what} {missing!r} is not in the model: leave it out of the ratings to fold in"
         )
-    listed = list(ratings.values())
+    return by_number(numbers, list(ratings.values()), known, scale)
+
+
+def by_number(rated: Sequence[int], listed: Sequence[Any], known: Ids, scale: Scale) -> Ratings:
+    """The same, of ids that are given by number."""
+    what, other = known.what, "user" if known.what == "item" else "item"
+    numbers = np.array(rated, np.int32)
     plain = all(type(value) in (int, float) for value in listed)
     ids, values = _new_ids(other), as_values(np.array(listed, np.float32) if plain else listed)
     if what == "user":

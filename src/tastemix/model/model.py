@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -20,8 +20,10 @@ from tastemix.data.plays import as_plays, strengths
 from tastemix.data.ratings import Half, Ratings, Scale, Side, as_ratings
 from tastemix.data.reading_items import as_items
 from tastemix.engine.base import Engine
+from tastemix.engine.sides import OTHER
 from tastemix.errors import DataError, ParameterError
 from tastemix.model import changes, everyone, explain, fold_in, lists, topn
+from tastemix.model.explain import Part
 from tastemix.model.factors import Factors, Floats, Head, Population, Scores
 from tastemix.model.links import Weights, stars_by_user
 from tastemix.model.newcomer import Newcomers
@@ -255,12 +257,11 @@ class Model:
             raise ParameterError(f"fallback is {fallback!r}: choose 'mean' or None")
         if fallback == "mean" and self.unknown == "average":
             result = self.factors.pairs_or_average(user, item)
-            for newcomers, new, others in (
-                (self.newcomers["users"], user, item),
-                (self.newcomers["items"], item, user),
-            ):
-                if newcomers is not None:
-                    alone = (new < 0) & (others >= 0)
+            sides: tuple[tuple[Side, Indices, Indices], ...]
+            sides = ("users", user, item), ("items", item, user)
+            for side, new, others in sides:
+                alone = (new < 0) & (others >= 0)
+                if alone.any() and (newcomers := self.newcomers(side)) is not None:
                     result[alone] = newcomers.means[others[alone]] + self.factors.shift
         else:
             result = self.scores.pairs(np.maximum(user, 0), np.maximum(item, 0))
@@ -365,23 +366,26 @@ class Model:
             <id>`, whose user_weight goes with the rating, and `popularity`.
         attributes: of the items, to name the tastes by; see `tastes`.
         """
-        check_of(of)
         u, i = self.users.ids.number(user), self.items.ids.number(item)
+        found = self.explain_numbers(u, i, of=of)
+        tasted = any(part.kind == "taste" for part in found)
+        names = self.tastes_of(of).names(attributes) if tasted else ()
+        return explain.table(found, self.items.ids, names, self.shown, self.labels)
+
+    def explain_numbers(self, u: int, i: int, *, of: Of = "rating") -> list[Part]:
+        """As `explain`, by dense numbers."""
+        check_of(of)
         rated = (
             self.ratings.by_user.row(u)[0] if self.ratings is not None else np.empty(0, np.int32)
         )
 
-        def by_taste(factors: Factors) -> pa.Table:
-            tastes = self.tastes_of(of)
-            names = tastes.names(attributes)
-            return explain.parts(factors, u, i, rated, self.items.ids, tastes, names)
+        def by_taste(factors: Factors) -> list[Part]:
+            return explain.parts(factors, u, i, rated, self.tastes_of(of))
 
         ordering, head = self.ordering, self.ranking
         if isinstance(ordering, Ordering) and (of == "score" or ordering is self.scores):
-            found = ordering.parts(u, i, self.items.ids, by_taste, self.shown)
-        else:
-            found = by_taste(head.factors if of == "score" and head is not None else self.factors)
-        return found if self.labels is None else explain.titled(found, self.labels)
+            return ordering.parts(u, i, by_taste)
+        return by_taste(head.factors if of == "score" and head is not None else self.factors)
 
     def tastes(self, n: int = 8, *, of: Of = "rating", attributes: Any = None) -> pa.Table:
         """The n most typical items of each taste.
@@ -440,14 +444,15 @@ class Model:
         number = self.users.ids.number(user)
         return self.user_directions.like(self.factors.users[number], n, number)
 
+    def newcomers(self, side: Side) -> Newcomers | None:
+        """What new users, or new items, are predicted by while little is known of them."""
+        if side not in self._newcomers:
+            self._newcomers[side] = Newcomers.of(self.factors, side, self.population(OTHER[side]))
+        return self._newcomers[side]
+
     @cached_property
-    def newcomers(self) -> Mapping[Side, Newcomers | None]:
-        """What new users, and new items, are predicted by while little is known of them."""
-        factors = self.factors
-        return {
-            "users": Newcomers.of(factors, "users", self.items),
-            "items": Newcomers.of(factors, "items", self.users),
-        }
+    def _newcomers(self) -> dict[Side, Newcomers | None]:
+        return {}
 
     @cached_property
     def item_directions(self) -> Directions:
@@ -470,6 +475,12 @@ class Model:
             ratings = dict.fromkeys(ratings, 1.0)
         given = fold_in.given(ratings, self.items.ids, self.scale)
         return Person(changes.folded(self, given, "users", engine))
+
+    def fold_in_numbers(self, items: Sequence[int], ratings: Sequence[float]) -> Person:
+        """As `fold_in`, by dense numbers, each at most once."""
+        values = [1.0] * len(ratings) if self.implicit else ratings
+        given = fold_in.by_number(items, values, self.items.ids, self.scale)
+        return Person(changes.folded(self, given, "users"))
 
     def fold_in_item(
         self, ratings: Mapping[Any, float], *, engine: Engine | str | None = None

@@ -8,14 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from tastemix.data.ids import Ids, Indices
+from tastemix.data.ids import Indices
 from tastemix.data.ratings import Half
 from tastemix.engine.searching import Scored
 from tastemix.errors import ParameterError
-from tastemix.model import explain
+from tastemix.model.explain import Part, scaled
 from tastemix.model.factors import Factors, Floats
 from tastemix.model.links import Links, Weights
 from tastemix.model.topn import Allowed, best_items, chosen
@@ -47,10 +46,10 @@ class Ordering:
         if self.factors is not None:
             result += tastes * (self.factors.pairs(user, item) - self.factors.shift)
         if self.links is not None:
-            asked, row = np.unique(user, return_inverse=True)
+            asked, row = _distinct(user)
             some = chosen(self._stars, asked)
             result += rated * self.links.linked.pairs(
-                some.pointers, some.indices, some.values, row.astype(np.int32), item
+                some.pointers, some.indices, some.values, row, item
             )
         return result
 
@@ -85,29 +84,21 @@ class Ordering:
         """See Scores.best."""
         return best_items(self.block, user, seen, allowed, n)
 
-    def parts(
-        self,
-        u: int,
-        i: int,
-        ids: Ids,
-        by_taste: Callable[[Factors], pa.Table],
-        shown: Callable[[int], str],
-    ) -> pa.Table:
+    def parts(self, u: int, i: int, by_taste: Callable[[Factors], list[Part]]) -> list[Part]:
         """The parts of one score, the largest first; see `Model.explain`."""
-        tables = []
+        tastes, rated, popularity = self.weights
+        found: list[Part] = []
         if self.factors is not None:
-            tastes = by_taste(replace(self.factors, shift=0.0))
-            tables.append(explain.scaled(tastes, self.weights.tastes))
+            plain = replace(self.factors, shift=0.0)
+            found += [scaled(part, tastes) for part in by_taste(plain)]
         if self.links is not None:
-            items, values = self._stars.row(u)
-            found = [
-                (source, self.weights.rated * star, weight)
-                for source, star, weight in self.links.parts(i, items, values)
-            ]
-            tables.append(explain.of_rated(found, ids, shown))
-        if self.weights.popularity:
-            tables.append(explain.popular(self.weights.popularity, float(self.popularity[i]), ids))
-        return explain.sorted_parts(pa.concat_tables(tables))
+            for source, star, weight in self.links.parts(i, *self._stars.row(u)):
+                user = rated * star
+                found.append(Part("rated", source, user, weight, user * weight, (source,)))
+        if popularity:
+            item = float(self.popularity[i])
+            found.append(Part("popularity", None, popularity, item, popularity * item))
+        return sorted(found, key=lambda part: -part.value)
 
     @cached_property
     def _base(self) -> NDArray[Any]:
@@ -119,6 +110,14 @@ class Ordering:
         if self.stars is None:
             raise ParameterError(NO_RATINGS)
         return self.stars
+
+
+def _distinct(user: Indices) -> tuple[Indices, Indices]:
+    """The users, each once, and the place of each entry among them."""
+    if len(user) and (user == user[0]).all():
+        return user[:1], np.zeros(len(user), np.int32)
+    asked, row = np.unique(user, return_inverse=True)
+    return asked, row.astype(np.int32)
 
 
 def by_links(links: Links, stars: Half | None) -> Ordering:

@@ -14,13 +14,14 @@ import msgspec
 
 from tastemix.errors import TastemixError
 from tastemix.serve import openapi, pages
-from tastemix.serve.answers import Answers
+from tastemix.serve.asked import Call, Route
 from tastemix.serve.counts import Counts
 from tastemix.serve.guard import Guard
 from tastemix.serve.limits import Limits
 from tastemix.serve.logs import Log
+from tastemix.serve.prepared import Prepared
 from tastemix.serve.problems import TYPE, Headers, Refused, busy
-from tastemix.serve.routes import PREFIX, Call, Route, table
+from tastemix.serve.routes import PREFIX, table
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -71,13 +72,13 @@ class Service:
 
     def __init__(
         self,
-        answers: Answers,
+        known: Prepared,
         limits: Limits | None = None,
         guard: Guard | None = None,
         log: Log | None = None,
         compared: bytes | None = None,
     ) -> None:
-        self.answers, self.limits = answers, limits or Limits()
+        self.known, self.limits = known, limits or Limits()
         self.guard, self.log = guard or Guard(), log or Log("off")
         self.draining = False
         self._routes = table(self.limits)
@@ -129,10 +130,10 @@ class Service:
         headers = reply.headers
         if others := self.guard.origin(scope["headers"]):
             headers = headers + others
+        seconds = time.perf_counter() - started
+        self._slot.add(reply.counted, reply.status, seconds)  # Who has the answer sees it counted.
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": reply.body})
-        seconds = time.perf_counter() - started
-        self._slot.add(reply.counted, reply.status, seconds)
         if self.log.on:
             self._note(scope, reply, seconds)
 
@@ -151,7 +152,7 @@ class Service:
         try:
             body = await self._body(route, scope["headers"], receive) if route.takes else None
             query = _query(route, scope["query_string"])
-            call = Call(self.answers, self.limits, matched.path, query, body)
+            call = Call(self.known, self.limits, matched.path, query, body)
             content = self._encode(route.answer(call))
         except Refused as refused:
             return _refusal(refused, matched.number)
@@ -247,9 +248,9 @@ class Service:
         return _sent(file, headers)
 
     def _facts(self) -> dict[str, float]:
-        model = self.answers.model
+        model = self.known.model
         return {
-            "model_generation": self.answers.generation,
+            "model_generation": self.known.generation,
             "model_users": len(model.users.ids),
             "model_items": len(model.items.ids),
         }

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from tastemix.serve import shapes
-from tastemix.serve.routes import PREFIX, Parameter, Route
+from tastemix.serve.asked import Parameter, Route
+from tastemix.serve.routes import PREFIX
 
 REF = "#/components/schemas/{name}"
 COMMON = {400, 401, 404, 405, 408, 422, 429, 503}

@@ -24,6 +24,7 @@ from tastemix.persistence.folder import INDEX
 from tastemix.serve import protocol, worker
 from tastemix.serve.app import Service, counted
 from tastemix.serve.counts import Counts
+from tastemix.serve.door import Door
 from tastemix.serve.problems import busy
 
 LOOK = 1.0
@@ -32,10 +33,9 @@ START = 60.0
 """Seconds in which a worker must begin to answer."""
 TOO_OFTEN, WITHIN = 5, 10.0
 """Workers that end by themselves within so many seconds before the service gives up."""
+ENDS = {signal.SIGTERM, signal.SIGINT}
 ENDING = protocol.as_bytes(busy(503, "the service is ending: ask again in a moment", 2))
 Say = Callable[[str], None]
-Told = tuple[float, socket.socket]
-"""A connection that was told to go, and when."""
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Parent:
         shown = f"[{name}]" if ":" in name else name
         self._say(f"http://{shown}:{port} answers, in {self._count} process(es)")
         try:
-            while not self._asked & {signal.SIGTERM, signal.SIGINT}:
+            while not self._asked & ENDS:
                 self._wait(LOOK)
                 self._reap()
                 now = self._identity()
@@ -120,7 +120,7 @@ class Parent:
 
     def _prepared(self, service: Service) -> Service:
         """A service whose parts are made, and are not written to by the collector of a worker."""
-        service.answers.warm()
+        service.known.warm()
         gc.unfreeze()
         gc.collect()
         gc.freeze()
@@ -132,9 +132,11 @@ class Parent:
             taken = {each.slot for each in (*self._workers, *self._leaving)}
             slot = next(at for at in range(self._counts.slots) if at not in taken)
             read, write = os.pipe()
+            signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)  # What is sent to it finds it itself.
             pid = os.fork()
             if pid == 0:
                 self._work(slot, write)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
             os.close(write)
             self._workers.append(Worker(pid, slot, read))
 
@@ -143,6 +145,9 @@ class Parent:
         code = 1
         try:
             signal.set_wakeup_fd(-1)
+            for number in ENDS:
+                signal.signal(number, signal.SIG_DFL)  # As long as it has begun nothing.
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.close(self._life[1])
@@ -201,41 +206,24 @@ class Parent:
         self._dismiss(self._workers, signal.SIGTERM)
         self._workers = []
         until = time.monotonic() + 3 * self._service.limits.seconds
-        told: list[Told] = []
+        door = Door(self._listening, ENDING)
         while self._leaving:
-            told = self._refuse_new(told)
+            door.tell(wait=0.05)
             self._leaving = [each for each in self._leaving if not _ended(each)]
             if time.monotonic() > until:
                 self._kill()
-        self._listening.listen(0)  # Connections that nobody would accept are not established.
-        told = self._refuse_new(told, wait=0)
-        self._listening.close()
-        while told := _heard_out(told):
-            time.sleep(0.02)
+        door.close()
 
     def _kill(self) -> None:
         for each in (*self._workers, *self._leaving):
             with suppress(ProcessLookupError):
                 os.kill(each.pid, signal.SIGKILL)
 
-    def _refuse_new(self, told: list[Told], wait: float = 0.05) -> list[Told]:
-        """Answer new connections with 503, and close those that were answered a second ago."""
-        select.select([self._listening], [], [], wait)
-        with suppress(OSError):
-            while True:
-                connection, _ = self._listening.accept()
-                connection.setblocking(False)
-                with suppress(OSError):
-                    connection.send(ENDING)
-                    connection.shutdown(socket.SHUT_WR)
-                told.append((time.monotonic(), connection))
-        return _heard_out(told)
-
     def _listen_to_signals(self) -> None:
         for each in self._wake:
             each.setblocking(False)
         signal.set_wakeup_fd(self._wake[1].fileno(), warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (*ENDS, signal.SIGHUP):
             signal.signal(number, lambda number, _: self._asked.add(number))
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
@@ -253,21 +241,6 @@ def _ended(each: Worker) -> bool:
         return os.waitpid(each.pid, os.WNOHANG)[0] == each.pid
     except ChildProcessError:
         return True
-
-
-def _heard_out(told: list[Told]) -> list[Told]:
-    """Read what these send, and close those that are a second old: an answer is lost where a
-    connection is closed before its request was read.
-    """
-    kept = []
-    for at, connection in told:
-        if time.monotonic() - at < 1:
-            with suppress(OSError):
-                connection.recv(65536)
-            kept.append((at, connection))
-        else:
-            connection.close()
-    return kept
 
 
 def _told(ready: int) -> int:

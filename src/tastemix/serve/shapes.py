@@ -10,14 +10,18 @@ Id = int | float | str | bool
 """An id as JSON has it: a number, or a text (dates and other types as text)."""
 
 
-class Titled(Struct):
+class Shape(Struct, gc=False):
+    """A tree of values. None refers to itself, so the garbage collector need not visit it."""
+
+
+class Titled(Shape):
     """An item and what to call it."""
 
     id: Id
     title: str
 
 
-class Item(Struct):
+class Item(Shape):
     """An item, and how often and how well it was rated in training."""
 
     id: Id
@@ -26,7 +30,7 @@ class Item(Struct):
     mean: float | None
 
 
-class Items(Struct):
+class Items(Shape):
     """Items, the most rated first, and where the next ones begin."""
 
     items: list[Item]
@@ -34,7 +38,7 @@ class Items(Struct):
     """Give it as `after` for the next ones; null where there are no more."""
 
 
-class User(Struct):
+class User(Shape):
     """A user, and how often and how well they rated in training."""
 
     id: Id
@@ -42,21 +46,21 @@ class User(Struct):
     mean: float | None
 
 
-class Users(Struct):
+class Users(Shape):
     """Users, those with most ratings first, and where the next ones begin."""
 
     users: list[User]
     after: str | None
 
 
-class Kinds(Struct):
+class Kinds(Shape):
     """What the ids of a model are: integer, text, or the name of another type, shown as text."""
 
     users: str
     items: str
 
 
-class About(Struct):
+class About(Shape):
     """The model that answers."""
 
     name: str
@@ -84,7 +88,7 @@ class About(Struct):
     """Whether there is a comparison of methods to show."""
 
 
-class Typical(Struct):
+class Typical(Shape):
     """An item that is typical of a taste."""
 
     id: Id
@@ -95,7 +99,7 @@ class Typical(Struct):
     """What it adds on average for those who rated the item; items are ordered by it."""
 
 
-class Near(Struct):
+class Near(Shape):
     """Another taste, and how alike the two are: from 0 to 1."""
 
     taste: int
@@ -103,7 +107,7 @@ class Near(Struct):
     similarity: float
 
 
-class Taste(Struct):
+class Taste(Shape):
     """A taste: what it is called, what it adds for the mean user, and its typical items."""
 
     taste: int
@@ -115,19 +119,19 @@ class Taste(Struct):
     near: list[Near]
 
 
-class Tastes(Struct):
+class Tastes(Shape):
     """All tastes, the one that adds most first."""
 
     tastes: list[Taste]
 
 
-class Label(Struct, forbid_unknown_fields=True):
+class Label(Shape, forbid_unknown_fields=True):
     """A name for a taste given by hand; null takes it away."""
 
     label: str | None
 
 
-class Share(Struct):
+class Share(Shape):
     """A taste in the mix of an item or of a user."""
 
     taste: int
@@ -139,7 +143,7 @@ class Share(Struct):
     """What the taste adds: to the item for the mean user, or for the user to an average item."""
 
 
-class Rater(Struct):
+class Rater(Shape):
     """A user who rated an item."""
 
     id: Id
@@ -147,7 +151,7 @@ class Rater(Struct):
     mean: float | None
 
 
-class ItemPage(Struct):
+class ItemPage(Shape):
     """An item with its mix of tastes and who likes it."""
 
     id: Id
@@ -160,7 +164,7 @@ class ItemPage(Struct):
     """The highest ratings, first of users with a low mean; null without training ratings."""
 
 
-class Alike(Struct):
+class Alike(Shape):
     """An item with a similar mix of tastes."""
 
     id: Id
@@ -168,13 +172,13 @@ class Alike(Struct):
     similarity: float
 
 
-class Similar(Struct):
+class Similar(Shape):
     """The items most similar to one."""
 
     items: list[Alike]
 
 
-class Rated(Struct):
+class Rated(Shape):
     """An item that a user rated."""
 
     id: Id
@@ -182,7 +186,7 @@ class Rated(Struct):
     rating: float
 
 
-class UserPage(Struct):
+class UserPage(Shape):
     """A user with their mix of tastes and what they rated highest."""
 
     id: Id
@@ -192,7 +196,7 @@ class UserPage(Struct):
     rated: list[Rated] | None
 
 
-class Bar(Struct):
+class Bar(Shape):
     """A predicted rating as a sum: the baseline, and what each taste adds, by its number."""
 
     baseline: float
@@ -201,7 +205,7 @@ class Bar(Struct):
     """The sum, before it is clipped to the scale."""
 
 
-class Recommended(Struct):
+class Recommended(Shape):
     """A recommended item."""
 
     id: Id
@@ -215,14 +219,14 @@ class Recommended(Struct):
     bar: Bar | UnsetType | None = UNSET
 
 
-class Recommendations(Struct):
+class Recommendations(Shape):
     """The best items for a user, the best first."""
 
     user: Id
     items: list[Recommended]
 
 
-class Part(Struct):
+class Part(Shape):
     """A part of a prediction."""
 
     kind: str
@@ -236,7 +240,7 @@ class Part(Struct):
     """Rated items with the largest weight in the taste."""
 
 
-class Explanation(Struct):
+class Explanation(Shape):
     """The parts of a prediction, the largest first; their values add up to the total."""
 
     user: Id
@@ -250,7 +254,7 @@ class Explanation(Struct):
     parts: list[Part]
 
 
-class Place(Struct):
+class Place(Shape):
     """A taste on the map; x and y go from 0 to 1."""
 
     taste: int
@@ -259,7 +263,7 @@ class Place(Struct):
     y: float
 
 
-class Point(Struct):
+class Point(Shape):
     """An item on the map, among its tastes."""
 
     id: Id
@@ -271,14 +275,14 @@ class Point(Struct):
     ratings: int
 
 
-class Map(Struct):
+class Map(Shape):
     """Tastes, related ones near each other, and the most rated items among them."""
 
     tastes: list[Place]
     items: list[Point]
 
 
-class Pairs(Struct, forbid_unknown_fields=True):
+class Pairs(Shape, forbid_unknown_fields=True):
     """Pairs to predict: one item for each user."""
 
     users: list[Id]
@@ -286,21 +290,21 @@ class Pairs(Struct, forbid_unknown_fields=True):
     std: bool = False
 
 
-class Predictions(Struct):
+class Predictions(Shape):
     """The predicted ratings, in the order of the pairs."""
 
     ratings: list[float]
     std: list[float] | UnsetType = UNSET
 
 
-class Given(Struct, forbid_unknown_fields=True):
+class Given(Shape, forbid_unknown_fields=True):
     """A rating by a new person."""
 
     item: Id
     rating: float
 
 
-class NewPerson(Struct, forbid_unknown_fields=True):
+class NewPerson(Shape, forbid_unknown_fields=True):
     """The ratings of someone new."""
 
     ratings: list[Given]
@@ -308,27 +312,27 @@ class NewPerson(Struct, forbid_unknown_fields=True):
     parts: bool = True
 
 
-class PersonPage(Struct):
+class PersonPage(Shape):
     """Someone new: their mix of tastes, and the best items for them."""
 
     tastes: list[Share]
     items: list[Recommended]
 
 
-class Asked(Struct, forbid_unknown_fields=True):
+class Asked(Shape, forbid_unknown_fields=True):
     """Users to recommend items to."""
 
     users: list[Id]
     n: int = 10
 
 
-class Batch(Struct):
+class Batch(Shape):
     """Recommendations for several users."""
 
     users: list[Recommendations]
 
 
-class Problem(Struct):
+class Problem(Shape):
     """Why a request was refused (RFC 9457)."""
 
     title: str

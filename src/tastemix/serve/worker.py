@@ -76,7 +76,8 @@ async def _run(
 async def _drain(service: Service, state: ServerState) -> None:
     """Wait for the connections to end; idle ones are closed after a moment."""
     began = time.monotonic()
-    for connection in state.connections:
+    await asyncio.sleep(TICK / 5)  # What was accepted just now is among them only later.
+    for connection in list(state.connections):
         if isinstance(connection, Protocol):
             connection.answer_last()
     while state.connections and (waited := time.monotonic() - began) < 3 * service.limits.seconds:
