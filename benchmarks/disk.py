@@ -90,8 +90,14 @@ def joined(texts: list[Any]) -> Any:
     return pc.binary_join_element_wise(*texts, "")
 
 
+def processor_time(process: int) -> float:
+    """Seconds that a process has used."""
+    user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def ingested(parts: Path, to: Path, kill_after: float | None = None) -> dict[str, Any]:
-    """Run an ingest in a process of its own, and kill it after some seconds; what it took."""
+    """Run an ingest in a process of its own, and kill it after so much processor time."""
     command = [sys.executable, __file__, "child", "--parts", str(parts), "--to", str(to)]
     began = time.perf_counter()
     child = subprocess.Popen(command)
@@ -100,7 +106,7 @@ def ingested(parts: Path, to: Path, kill_after: float | None = None) -> dict[str
         pid, status, used = os.wait4(child.pid, os.WNOHANG)
         if pid:
             break
-        if kill_after is not None and not killed and time.perf_counter() - began > kill_after:
+        if kill_after is not None and not killed and processor_time(child.pid) > kill_after:
             child.kill()
             killed = True
         time.sleep(0.05)
@@ -157,13 +163,14 @@ def measure_ingest(folder: Path, ratings: int) -> None:
 
 
 def measure_kill(folder: Path, ratings: int) -> None:
-    """Killed three times at random moments of the time one takes, then let finish."""
+    """Killed three times, after random shares of the processor time one takes, then let finish."""
     to = folder / "killed.tmr"
     shutil.rmtree(to, ignore_errors=True)
     known = json.loads(RESULTS.read_text())["ingest"]
-    usual = known["seconds"] * ratings / known["ratings"]
-    draw = random.Random(0)
-    runs = [ingested(folder / "parts", to, draw.uniform(0.1, 0.5) * usual) for _ in range(3)]
+    usual = known["processor"] * ratings / known["ratings"]
+    draw = random.Random()
+    runs = [ingested(folder / "parts", to, draw.uniform(0.05, 0.3) * usual) for _ in range(3)]
+    assert not any(run["finished"] for run in runs)
     runs.append(ingested(folder / "parts", to))
     same = sums(to) == sums(folder / "ratings.tmr")
     shutil.rmtree(to)
