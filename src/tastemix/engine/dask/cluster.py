@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from distributed import Client, Future, KilledWorker, get_client
@@ -88,6 +89,17 @@ class Cluster:
         here = {"workers": [address], "allow_other_workers": False, "pure": False}
         return self._asked(lambda: self.client.submit(task, *arguments, **here))
 
+    def share(self, task: Callable[..., Any], pieces: Sequence[Any]) -> list[Future[Any]]:
+        """A task for each piece, for any worker."""
+        self.wait_for_workers()
+        return self._asked(lambda: self.client.map(task, pieces, pure=False))
+
+    def end(self, futures: Sequence[Future[Any]], last: Callable[[], Any]) -> None:
+        """Let go of tasks, and have all workers do this afterwards if they are still there."""
+        with suppress(EngineError):
+            self.give_up(futures)
+            self._asked(lambda: self.client.run(last, on_error="ignore"))
+
     def ask(
         self, task: Callable[..., Any], about: Any, workers: Iterable[str], beside: set[str]
     ) -> dict[str, Any]:
@@ -132,7 +144,7 @@ class Cluster:
             except TastemixError:
                 raise
             except TimeoutError:
-                if not needed <= set(self._alive()):
+                if not needed <= set(self.wait_for_workers()):
                     raise LostWorkerError from None
             except (KilledWorker, LostWorkerError):
                 raise LostWorkerError from None
