@@ -32,7 +32,7 @@ RESULTS = Path(
 )
 PART, ITEMS, A_USER = 10_000_000, 60_000, 143
 MEMORY = "1GB"
-METHODS, RANK, STEPS = ("RNMF", "PRD"), 16, 2
+METHODS, RANK, STEPS = ("RNMF", "PRD"), 16, 1
 FIT = "times", "memory", "in_memory"
 
 

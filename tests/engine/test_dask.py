@@ -94,6 +94,15 @@ def test_workers_map_ratings_that_are_on_disk(client: Any, tmp_path: Any) -> Non
     np.testing.assert_array_equal(far.factors.users, tm.RNMF(3, steps=2).fit(RATINGS).factors.users)
 
 
+def test_a_dataframe_of_the_cluster_is_fitted_there(client: Any) -> None:
+    frames = pytest.importorskip("dask.dataframe")
+    few = RATINGS.subset(np.arange(len(RATINGS)) < 2000).to_table().to_pandas()
+    options: dict[str, Any] = {"progress": False, "scale": RATINGS.scale}
+    far = tm.fit(frames.from_pandas(few, npartitions=3), engine="dask", **options)
+    near = tm.fit(few, **options)
+    np.testing.assert_array_equal(far.factors.users, near.factors.users)
+
+
 class Killer:
     """Kills a worker after some steps, with a session that goes on."""
 
