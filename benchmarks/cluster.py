@@ -24,7 +24,7 @@ import distributed
 import numpy as np
 
 import tastemix as tm
-from cluster_kills import fits_that_lose
+from cluster_kills import fits_that_lose, sentences
 from generate import triples
 from tastemix.data.disk.writing import write
 from tastemix.engine import CpuEngine, RandomStart
@@ -236,7 +236,7 @@ def show() -> None:
         f"{' and '.join(map(str, CALIBRATED))} workers with few ratings.",
     ]
     if kills := known.get("kills"):
-        lines += ["", *kills["lines"]]
+        lines += ["", *sentences(kills)]
     RESULTS.with_suffix(".md").write_text("\n".join(lines) + "\n")
 
 
