@@ -1,6 +1,11 @@
-"""Processor time of a step on a local cluster of Dask, against the local engine and the cost model.
+"""Processor time of a step on a local cluster of Dask, against the local engine and a cost model.
 
-python benchmarks/cluster.py            writes docs/performance/cluster.json and cluster.md
+    python benchmarks/cluster.py calibrate      what a question, a byte and waiting cost
+    python benchmarks/cluster.py step 2         a step of 20 M ratings on two workers; also 4, 8
+    python benchmarks/cluster.py kills          ten fits that lose a worker, one the scheduler
+    python benchmarks/cluster.py show           docs/performance/cluster.md
+
+Each but the last adds to docs/performance/cluster.json. Ratings are generated once, into --folder.
 """
 
 from __future__ import annotations
@@ -8,7 +13,10 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +24,19 @@ import distributed
 import numpy as np
 
 import tastemix as tm
+from cluster_kills import fits_that_lose, sentences
 from generate import triples
+from tastemix.data.disk.writing import write
 from tastemix.engine import CpuEngine, RandomStart
 from tastemix.engine.dask import Dask
 from tastemix.engine.dask.cluster import Cluster
 from tastemix.engine.objective import Objective
 
-OUT = Path(__file__).parents[1] / "docs" / "performance"
+RESULTS = Path(__file__).parents[1] / "docs" / "performance" / "cluster.json"
 METHODS = {"RNMF": Objective(l1=0.2), "PRD": Objective(prior="dynamic")}
-STEPS, RANK = 3, 20
+STEPS, RANK, ROUNDS, CORES = 2, 20, 5, 2
+CALIBRATED = (3, 6)
+"""Workers of the clusters on which coefficients are measured: none that is predicted."""
 
 
 def processor_time() -> float:
@@ -32,134 +44,222 @@ def processor_time() -> float:
     return used.ru_utime + used.ru_stime
 
 
-class Counter:
-    """Tasks submitted, and the processor time of this process and of all workers."""
-
-    def __init__(self, client: Any) -> None:
-        self.client, self.tasks = client, 0
-        submit = Cluster.submit
-
-        def counted(cluster: Any, *arguments: Any) -> Any:
-            self.tasks += 1
-            return submit(cluster, *arguments)
-
-        Cluster.submit = counted  # type: ignore[method-assign]
-
-    def now(self) -> tuple[float, int]:
-        return processor_time() + sum(self.client.run(processor_time).values()), self.tasks
+@contextmanager
+def cluster(workers: int) -> Iterator[Any]:
+    """A client of so many local workers of one thread."""
+    with (
+        distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=None
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
 
 
-def measured(session: Any, objective: Objective, now: Any) -> tuple[float, float, int]:
-    """Processor seconds, seconds and tasks of a step, after one that is not counted."""
-    for side in ("items", "users"):
-        session.half_step(side, objective, 1e-3)
-    (before, tasks), began = now(), time.perf_counter()
-    for _ in range(STEPS):
+def of_all(client: Any) -> Callable[[], float]:
+    """The processor time of this process, which has the scheduler too, and of all workers."""
+    return lambda: processor_time() + sum(client.run(processor_time).values())
+
+
+def generated(folder: Path, count: int) -> tm.Ratings:
+    """Ratings that are mapped from a folder."""
+    to = folder / f"{count}.tmr"
+    if not to.exists():
+        write(tm.Ratings.from_arrays(*triples(count, count // 144, count // 740)), to)
+    return tm.open(to, verify=False)
+
+
+def steps(session: Any, objective: Objective, count: int) -> None:
+    for _ in range(count):
         for side in ("items", "users"):
             session.half_step(side, objective, 1e-3)
-    after, done = now()
-    wall = (time.perf_counter() - began) / STEPS
-    return (after - before) / STEPS, wall, (done - tasks) // STEPS
 
 
-def overhead(ratings: tm.Ratings, client: Any, counter: Counter) -> tuple[float, float]:
-    """Processor seconds of a task, and of a byte of rows that is shown to another worker."""
+def measured(session: Any, objective: Objective, now: Callable[[], float]) -> tuple[float, float]:
+    """Processor seconds and seconds of a step."""
+    before, began = now(), time.perf_counter()
+    steps(session, objective, STEPS)
+    wall = time.perf_counter() - began
+    return (now() - before) / STEPS, wall / STEPS
+
+
+def questions_of(session: Any, objective: Objective) -> int:
+    """That a step asks, each of all workers."""
+    steps(session, objective, 1)  # the first asks for sums that later ones have already
+    asked, ask = [0], Cluster.ask
+
+    def counted(*arguments: Any) -> Any:
+        asked[0] += 1
+        return ask(*arguments)
+
+    Cluster.ask = counted  # type: ignore[method-assign]
+    try:
+        steps(session, objective, 1)
+    finally:
+        Cluster.ask = ask  # type: ignore[method-assign]
+    return asked[0]
+
+
+def moved(rows: int, workers: int) -> int:
+    """Bytes of rows that reach a worker from another in a step: each is shown all of both sides."""
+    return 4 * RANK * rows * (workers - 1)
+
+
+def calibrate() -> dict[str, Any]:
+    """What a question costs a worker, what a byte between workers, and waiting a second."""
     small = tm.Ratings.from_arrays([0, 1, 600], [0, 1, 700], [1.0, 2.0, 3.0])
-    placed = Dask(client).place(small)
-    cost, _, tasks = measured(placed.open(RandomStart(2)), METHODS["PRD"], lambda: counter.now())
-    placed.close()
-    per_task = cost / tasks
-    shape, (one, other) = (len(ratings.users), RANK), sorted(client.nthreads())[:2]
-    made = [client.submit(np.ones, shape, np.float32, workers=[one], pure=False) for _ in range(4)]
-    distributed.wait(made)
-    before = counter.now()[0]
-    looked = [client.submit(lambda x: float(x[0, 0]), rows, workers=[other]) for rows in made]
-    client.gather(looked)
-    spent = counter.now()[0] - before - 4 * per_task
-    return per_task, max(spent, 0.0) / (4 * 4 * shape[0] * shape[1])
+    many = np.arange(400_000)
+    tall = tm.Ratings.from_arrays(many, many % 5000, np.ones(len(many)) + many % 5)
+    objective, costs = METHODS["PRD"], []
+    for workers in CALIBRATED:
+        with cluster(workers) as client:
+            now = of_all(client)
+            before, began = now(), time.perf_counter()
+            time.sleep(5)
+            idle = (now() - before) / (time.perf_counter() - began)
+            placed = Dask(client, every=10**6, blocks=workers).place(small)
+            session = placed.open(RandomStart(2))
+            asked = questions_of(session, objective)
+            before, began = now(), time.perf_counter()
+            steps(session, objective, 50)
+            spent = now() - before - idle * (time.perf_counter() - began)
+            question = spent / 50 / asked
+            placed.close()
+            placed = Dask(client, every=10**6).place(tall)
+            far, near = (
+                placed.open(RandomStart(RANK)),
+                CpuEngine().place(tall).open(RandomStart(RANK)),
+            )
+            for session in (far, near):
+                steps(session, objective, 1)
+            found = [
+                (measured(far, objective, now), measured(near, objective, processor_time))
+                for _ in range(ROUNDS)
+            ]
+            (cost, wall), here = min(far for far, _ in found), min(near for _, (near, _) in found)
+            rows = len(tall.users) + len(tall.items)
+            byte = (cost - here - asked * question - idle * wall) / moved(rows, workers)
+            costs.append({"workers": workers, "question": question, "byte": byte, "idle": idle})
+            print(costs[-1], flush=True)
+            placed.close()
+    return {
+        "question": line(costs, "question"),
+        "idle": line(costs, "idle"),
+        "byte": sum(cost["byte"] for cost in costs) / len(costs),
+        "measured": costs,
+    }
 
 
-def moved_bytes(ratings: tm.Ratings, workers: int) -> int:
-    """Of a step: every worker is shown all rows of either side once."""
-    return 4 * RANK * (len(ratings.users) + len(ratings.items)) * workers
+def line(costs: list[dict[str, Any]], name: str) -> tuple[float, float]:
+    """What it costs anyhow, and for each worker, by two clusters."""
+    one, other = costs
+    each = (other[name] - one[name]) / (other["workers"] - one["workers"])
+    return one[name] - each * one["workers"], each
+
+
+def step(ratings: tm.Ratings, workers: int, model: dict[str, Any]) -> dict[str, Any]:
+    """A step of every method here and on a cluster, by turns; the least of several rounds."""
+    found: dict[str, Any] = {"workers": workers}
+    rows = len(ratings.users) + len(ratings.items)
+    with cluster(workers) as client:
+        placed, now = Dask(client).place(ratings), of_all(client)
+        here = CpuEngine().place(ratings)
+        for name, objective in METHODS.items():
+            far, near = placed.open(RandomStart(RANK)), here.open(RandomStart(RANK))
+            steps(near, objective, 2)
+            asked = questions_of(far, objective)  # also two steps
+            taken: dict[str, list[tuple[float, float]]] = {"one": [], "two": [], "cluster": []}
+            for _ in range(ROUNDS):
+                for threads, of in ((1, "one"), (CORES, "two")):
+                    tm.set_threads(threads)
+                    taken[of].append(measured(near, objective, processor_time))
+                for _ in range(2):
+                    taken["cluster"].append(measured(far, objective, now))
+            (one, _), (two, _), (cost, wall) = (min(taken[of]) for of in taken)
+            said = (
+                two
+                + asked * (model["question"][0] + workers * model["question"][1])
+                + model["byte"] * moved(rows, workers)
+                + wall * (model["idle"][0] + workers * model["idle"][1])
+            )
+            same = all(map(np.array_equal, far.factors(), near.factors()))
+            found[name] = {
+                "one_thread": one,
+                "two_threads": two,
+                "cluster": cost,
+                "seconds": wall,
+                "questions": asked,
+                "bytes": moved(rows, workers),
+                "model": said,
+                "same_bits": same,
+            }
+            print(name, found[name], flush=True)
+        placed.close()
+    return found
+
+
+def note(**found: Any) -> None:
+    """Add to the results."""
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    RESULTS.write_text(json.dumps({**known, **found}, indent=1) + "\n")
+
+
+def show() -> None:
+    """The results as tables."""
+    known = json.loads(RESULTS.read_text())
+    model, about = known["model"], known["ratings"]
+    lines = [
+        f"{about['ratings']:,} generated ratings of {about['users']:,} users and "
+        f"{about['items']:,} items, rank {RANK}, as many blocks a side as workers of one thread; "
+        "processor seconds a step, of all processes, warm, the least of several rounds. The ratio "
+        "is to two threads here.",
+        "",
+        "| method | workers | one thread | two threads | cluster | ratio | questions | MB moved | "
+        "cost model | off by |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in METHODS:
+        for workers in (2, 4, 8):
+            run = known[f"workers_{workers}"][name]
+            lines.append(
+                f"| {name} | {workers} | {run['one_thread']:.3f} | {run['two_threads']:.3f} | "
+                f"{run['cluster']:.3f} | {run['cluster'] / run['two_threads']:.2f} | "
+                f"{run['questions']} | {run['bytes'] / 1e6:.0f} | {run['model']:.3f} | "
+                f"{run['model'] / run['cluster'] - 1:+.0%} |"
+            )
+    (base, each), (idle, waiting) = model["question"], model["idle"]
+    lines += [
+        "",
+        f"A question costs {base * 1e3:.2f} ms and {each * 1e3:.2f} ms for each worker, a byte "
+        f"between workers {model['byte'] * 1e9:.2f} ns, a second {idle * 1e3:.0f} ms and "
+        f"{waiting * 1e3:.0f} ms for each worker, measured on clusters of "
+        f"{' and '.join(map(str, CALIBRATED))} workers with few ratings.",
+    ]
+    if kills := known.get("kills"):
+        lines += ["", *sentences(kills)]
+    RESULTS.with_suffix(".md").write_text("\n".join(lines) + "\n")
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
+    arguments.add_argument("what", choices=["calibrate", "step", "kills", "show"])
+    arguments.add_argument("workers", type=int, nargs="?", default=2)
     arguments.add_argument("--millions", type=float, default=20)
+    arguments.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cluster")
     options = arguments.parse_args()
-    tm.set_threads(1)
     count = int(options.millions * 1e6)
-    user, item, stars = triples(count, count // 144, count // 740)
-    ratings = tm.Ratings.from_arrays(user, item, stars)
-    del user, item, stars
-    near = {}
-    for name, objective in METHODS.items():
-        session = CpuEngine().place(ratings).open(RandomStart(RANK))
-        near[name] = measured(session, objective, lambda: (processor_time(), 0))[0]
-        print(f"{name} here: {near[name]:.3f} s of processor time a step", flush=True)
-    found: dict[str, Any] = {
-        "ratings": count,
-        "users": len(ratings.users),
-        "items": len(ratings.items),
-        "rank": RANK,
-        "here": near,
-        "runs": [],
-    }
-    for workers in (2, 4, 8):
-        with (
-            distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, dashboard_address=None
-            ) as local,
-            distributed.Client(local) as client,
-        ):
-            counter = Counter(client)
-            if "task" not in found:
-                found["task"], found["byte"] = overhead(ratings, client, counter)
-                print(f"{found['task'] * 1e3:.2f} ms a task, {found['byte'] * 1e9:.2f} ns a byte")
-            placed = Dask(client).place(ratings)
-            for name, objective in METHODS.items():
-                session = placed.open(RandomStart(RANK))
-                cost, wall, tasks = measured(session, objective, counter.now)
-                size = moved_bytes(ratings, workers)
-                said = near[name] + tasks * found["task"] + size * found["byte"]
-                found["runs"].append(
-                    {
-                        "blocks": workers,
-                        "method": name,
-                        "processor": cost,
-                        "seconds": wall,
-                        "tasks": tasks,
-                        "bytes": size,
-                        "ratio": cost / near[name],
-                        "model": said,
-                        "off": said / cost - 1,
-                    }
-                )
-                print(json.dumps(found["runs"][-1]), flush=True)
-            placed.close()
-        write(found)
-
-
-def write(found: dict[str, Any]) -> None:
-    (OUT / "cluster.json").write_text(json.dumps(found, indent=1) + "\n")
-    lines = [
-        f"{found['ratings']:,} generated ratings of {found['users']:,} users and "
-        f"{found['items']:,} items, rank {found['rank']}, "
-        "as many blocks a side as workers; processor seconds a step, of all "
-        f"processes. A task costs {found['task'] * 1e3:.1f} ms, a byte shown to a worker "
-        f"{found['byte'] * 1e9:.1f} ns.",
-        "",
-        "| method | blocks | here | cluster | ratio | tasks | MB shown | cost model | off by |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for run in found["runs"]:
-        lines.append(
-            f"| {run['method']} | {run['blocks']} | {found['here'][run['method']]:.2f} | "
-            f"{run['processor']:.2f} | {run['ratio']:.2f} | {run['tasks']} | "
-            f"{run['bytes'] / 1e6:.0f} | {run['model']:.2f} | {run['off']:+.0%} |"
-        )
-    (OUT / "cluster.md").write_text("\n".join(lines) + "\n")
+    options.folder.mkdir(exist_ok=True)
+    if options.what == "show":
+        return show()
+    if options.what == "calibrate":
+        return note(model=calibrate())
+    ratings = generated(options.folder, count)
+    if options.what == "kills":
+        return note(kills=fits_that_lose(ratings, options.folder))
+    model = json.loads(RESULTS.read_text())["model"]
+    found = step(ratings, options.workers, model)
+    about = {"ratings": count, "users": len(ratings.users), "items": len(ratings.items)}
+    return note(ratings=about, **{f"workers_{options.workers}": found})
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def times(folder: Path, method: str, rank: int, steps: int) -> dict[str, Any]:
     return {**found, "ratio": ratio, "same_bits": same, "most_left_in_cache": max(left)}
 
 
-def in_memory(folder: Path, method: str, rank: int, steps: int) -> bool:
+def in_memory(folder: Path, method: str, rank: int, steps: int) -> dict[str, bool]:
     """Whether mapped ratings and the same in memory as float32 give the same bits."""
     import tastemix as tm
     from tastemix.data.halves import Half
@@ -115,10 +115,9 @@ def in_memory(folder: Path, method: str, rank: int, steps: int) -> bool:
     copy = Half(np.array(half.pointers), np.array(half.indices), np.array(half.values))
     inside = Ratings(mapped.users, mapped.items, copy, mapped.scale)
     one, other = (getattr(tm, method)(rank, steps=steps).fit(each) for each in (mapped, inside))
-    return bool(
-        np.array_equal(one.factors.users, other.factors.users)
-        and np.array_equal(one.factors.items, other.factors.items)
-    )
+    same = np.array_equal(one.factors.users, other.factors.users)
+    same = same and np.array_equal(one.factors.items, other.factors.items)
+    return {"same_bits_as_in_memory": same}
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import tastemix as tm
@@ -15,6 +16,7 @@ from tastemix.data.disk import writing
 from tastemix.engine import CpuEngine, Session
 from tastemix.engine.objective import Objective
 from tastemix.engine.session import BlockSession
+from tastemix.model import everyone
 from tests.conftest import random_ratings
 from tests.engine.problems import steps
 from tests.engine.test_estimated import OBJECTIVE as ESTIMATED
@@ -92,6 +94,15 @@ def test_workers_map_ratings_that_are_on_disk(client: Any, tmp_path: Any) -> Non
     np.testing.assert_array_equal(far.factors.users, tm.RNMF(3, steps=2).fit(RATINGS).factors.users)
 
 
+def test_a_dataframe_of_the_cluster_is_fitted_there(client: Any) -> None:
+    frames = pytest.importorskip("dask.dataframe")
+    few = RATINGS.subset(np.arange(len(RATINGS)) < 2000).to_table().to_pandas()
+    options: dict[str, Any] = {"progress": False, "scale": RATINGS.scale}
+    far = tm.fit(frames.from_pandas(few, npartitions=3), engine="dask", **options)
+    near = tm.fit(few, **options)
+    np.testing.assert_array_equal(far.factors.users, near.factors.users)
+
+
 class Killer:
     """Kills a worker after some steps, with a session that goes on."""
 
@@ -151,6 +162,56 @@ def test_a_fit_whose_scheduler_was_lost_goes_on_by_the_same_call(
     np.testing.assert_array_equal(far.factors.users, near.factors.users)
     assert [step.objective for step in far.history] == [step.objective for step in near.history]
     assert not [name for name in os.listdir(shelf) if name.startswith("fit-")]
+
+
+def test_everyones_recommendations_are_written_by_the_workers(
+    client: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(everyone, "PART_ROWS", 4000)
+    model = tm.RNMF(3, steps=2).fit(RATINGS)
+    model.recommend_all(5, to=tmp_path / "far", engine="dask")
+    model.recommend_all(5, to=tmp_path / "near")
+    expected = [f"part-0000{number}.parquet" for number in range(4)]
+    whole = model.recommend_all(5).read_all()
+    for folder in ("far", "near"):
+        assert sorted(os.listdir(tmp_path / folder)) == expected
+        assert pq.read_table(tmp_path / folder).equals(whole)
+
+    def held() -> int:
+        from tastemix.engine.dask import spreading
+
+        return len(spreading._BEGUN)
+
+    assert sum(client.run(held).values()) == 0
+
+
+def test_recommendations_that_fail_leave_no_folder(
+    client: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tm.RNMF(3, steps=1).fit(RATINGS)
+    with pytest.raises(tm.errors.DataError, match="give a folder that is not there yet"):
+        model.recommend_all(5, to=tmp_path, engine="dask")
+    monkeypatch.setattr(type(model), "save", lambda *_: None)
+    with pytest.raises(tm.errors.DataError, match="give a folder that all machines see"):
+        model.recommend_all(5, to=tmp_path / "lists", engine="dask")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_piece_of_a_lost_worker_is_done_by_another() -> None:
+    with made() as local, distributed.Client(local) as client:
+        done = Dask(client).spread(_number, 10, _dying_once, [str(local.scheduler_address), "b"])
+    assert done == [10, 10]
+
+
+def _number(about: int) -> int:
+    return about
+
+
+def _dying_once(begun: int, piece: str) -> int:
+    """Ends its worker if no worker was lost before."""
+    if piece != "b" and len(distributed.get_client().nthreads()) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return begun
 
 
 def test_a_worker_of_another_version_is_refused(client: Any) -> None:

@@ -380,6 +380,11 @@ def as_ratings(data: Any, *, clicks: bool = False, **options: Any) -> Ratings:
             if name in given:
                 raise ParameterError(f"{name}= names a column, but a matrix has none: leave it out")
         return Ratings.from_sparse(data, **given)
+    if hasattr(data, "npartitions"):
+        from tastemix.data.disk import frames
+
+        if frames.is_frame(data):
+            return frames.ingested(data, **given)
     return Ratings.from_table(data, **given)
 
 

@@ -72,6 +72,8 @@ class Moved(NamedTuple):
     """Of the objective, chunk by chunk."""
     updates: int
     largest: float
+    sums: Floats | None
+    """Those of `Totals` over all rows of the block after it, where they were asked for."""
 
 
 class Block:
@@ -167,9 +169,10 @@ class Block:
             terms.noise,
         )
 
-    def descend(self, threshold: float, max_updates: int) -> Moved:
-        """Solve the rows whose first gain is above the threshold."""
-        return Moved(*self.mover.descend(threshold, max_updates))
+    def descend(self, threshold: float, max_updates: int, sums: tuple[bool, bool] | None) -> Moved:
+        """Solve the rows whose first gain is above the threshold; then sums over all, if asked."""
+        moved = self.mover.descend(threshold, max_updates)
+        return Moved(*moved, None if sums is None else self.sums(*sums))
 
     def sums(self, chosen: bool, gram: bool) -> Floats:
         """Those of `Totals`."""

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from tastemix.engine.objective import Objective
 from tastemix.engine.session import BlockSession
 from tastemix.engine.sides import OTHER, SIDES, Held, Matrix, Pair, Pulls
 from tastemix.engine.start import RandomStart, Start, drawn
+from tastemix.engine.team import Looks
 from tastemix.engine.totals import Totals, gram_of, linear_of, summed
 from tastemix.errors import EngineError, ParameterError
 
@@ -97,15 +98,7 @@ class CpuTeam:
         """See Team.group."""
         return SPAN_ROWS
 
-    def on(
-        self,
-        side: Side,
-        work: str,
-        *arguments: Any,
-        sees: Sequence[str] = (),
-        changes: Sequence[str] = (),
-        later: bool = False,
-    ) -> list[Any]:
+    def on(self, side: Side, work: str, *arguments: Any, **looks: Unpack[Looks]) -> list[Any]:
         """See Team.on."""
         return [getattr(self.blocks[side], work)(*arguments)]
 

@@ -75,7 +75,12 @@ class BlockSession:
             least,
             objective.noise,
         )
-        value, moved = self._move(side, terms, tolerance, update_bound(max_updates, self._rank))
+        # The next half-step needs sums over what moves now, as does what the penalty adds here.
+        wanted = (objective.chosen, w != 0) if penalised or w or objective.centred else None
+        bound = update_bound(max_updates, self._rank)
+        value, moved = self._move(side, terms, tolerance, bound, wanted)
+        if wanted is not None:
+            self._add_up(side, objective, [m.sums for m in moved if m.sums is not None])
         updates, largest = sum(m.updates for m in moved), max(m.largest for m in moved)
         if objective.estimated:
             self._choices[side].follow()
@@ -92,14 +97,19 @@ class BlockSession:
         return StepReport(value, updates, largest)
 
     def _move(
-        self, side: Side, terms: Terms, tolerance: float, bound: int
+        self,
+        side: Side,
+        terms: Terms,
+        tolerance: float,
+        bound: int,
+        sums: tuple[bool, bool] | None,
     ) -> tuple[float, list[Moved]]:
         """Survey all rows, then descend those that gain enough."""
         sees = ("rows",) if terms.least is None else ("rows", "variances")
         surveyed = self.team.on(side, "survey", terms, sees=sees)
         threshold = float(np.float32(tolerance) * np.float32(max(gain for _, gain in surveyed)))
         self._totals = {known: of for known, of in self._totals.items() if known[0] != side}
-        moved: list[Moved] = self.team.on(side, "descend", threshold, bound, changes=sees)
+        moved: list[Moved] = self.team.on(side, "descend", threshold, bound, sums, changes=sees)
         value = joined([objective for objective, _ in surveyed])
         return float((value - joined([m.decrease for m in moved])).sum()), moved
 
@@ -143,9 +153,13 @@ class BlockSession:
         known = self._totals.get((side, objective.centre))
         if known is None or (objective.unknown_weight and not len(known.gram)):
             sums = self.team.on(side, "sums", objective.chosen, objective.unknown_weight != 0)
-            total = added(self.team, side, sums)
-            known = Totals.of(self.team.rows(side), self._rank, total)
-            self._totals[side, objective.centre] = known
+            known = self._add_up(side, objective, sums)
+        return known
+
+    def _add_up(self, side: Side, objective: Objective, sums: list[Floats]) -> Totals:
+        total = added(self.team, side, sums)
+        known = Totals.of(self.team.rows(side), self._rank, total)
+        self._totals[side, objective.centre] = known
         return known
 
     def rmse(self, part: Any) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,17 @@ WHOLE_SPANS = 8
 """Blocks end at the borders of spans where each holds as many, else at those of chunks."""
 
 
+class Looks(TypedDict, total=False):
+    """What a method of `Block` has to do with those of other blocks."""
+
+    sees: Sequence[str]
+    """What the blocks look at of the other side."""
+    changes: Sequence[str]
+    """What they show from then on."""
+    later: bool
+    """The result is not looked at, so it may be done at any time before the next work."""
+
+
 class Team(Protocol):
     """The blocks of both sides."""
 
@@ -30,20 +41,8 @@ class Team(Protocol):
         """The rows of a group, over which the blocks of a side give sums."""
         ...
 
-    def on(
-        self,
-        side: Side,
-        work: str,
-        *arguments: Any,
-        sees: Sequence[str] = (),
-        changes: Sequence[str] = (),
-        later: bool = False,
-    ) -> list[Any]:
-        """What a method of `Block` gives for every block of a side, in order.
-
-        sees: what the blocks look at of the other side. changes: what they show from then on.
-        later: the result is not looked at, so it may be done at any time before the next work.
-        """
+    def on(self, side: Side, work: str, *arguments: Any, **looks: Unpack[Looks]) -> list[Any]:
+        """What a method of `Block` gives for every block of a side, in order."""
         ...
 
     def on_part(self, part: Any, sees: Sequence[str]) -> list[Any]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -19,6 +20,7 @@ from tastemix.data.items import Items
 from tastemix.data.plays import as_plays, strengths
 from tastemix.data.ratings import Half, Ratings, Scale, Side, as_ratings
 from tastemix.data.reading_items import as_items
+from tastemix.engine import engine_of
 from tastemix.engine.base import Engine
 from tastemix.engine.sides import OTHER
 from tastemix.errors import DataError, ParameterError
@@ -316,13 +318,37 @@ class Model:
         columns |= {"score": scores, "rating": ratings}
         return pa.Table.from_arrays(list(columns.values()), names=list(columns))
 
-    def recommend_all(self, n: int = 10) -> pa.RecordBatchReader:
+    @overload
+    def recommend_all(self, n: int = 10) -> pa.RecordBatchReader: ...
+    @overload
+    def recommend_all(
+        self,
+        n: int = 10,
+        *,
+        to: str | os.PathLike[str],
+        engine: Engine | str | None = None,
+    ) -> None: ...
+    def recommend_all(
+        self,
+        n: int = 10,
+        *,
+        to: str | os.PathLike[str] | None = None,
+        engine: Engine | str | None = None,
+    ) -> pa.RecordBatchReader | None:
         """The n best items of every user, as `recommend` finds them, a batch of users at a time.
 
         Arrow, polars and duckdb read the batches one after the other, so that the memory does not
         grow with the users.
+
+        to: a folder to write them to instead, as Parquet files of neighbouring users.
+        engine: who writes it. The workers of a cluster write a file each at a time, to a folder
+            that all machines see.
         """
-        return everyone.recommended(self, checks.whole("n", n))
+        n = checks.whole("n", n)
+        if to is None:
+            return everyone.recommended(self, n)
+        everyone.write(self, Path(to).absolute(), n, engine_of(engine))
+        return None
 
     def evaluate(
         self,

@@ -46,6 +46,7 @@ from tastemix.data.reading import Values, as_times, as_values
 from tastemix.errors import DataError, ParameterError, TastemixError
 
 WORK, JOB, FACTS, LEVELS = "work", "job.json", "facts.json", "levels.json"
+SPOOL = "rows.parquet"
 BYTES_A_ROW = 96
 """Memory of a row while it is sorted among others."""
 BYTES_A_READ_ROW = 512
@@ -69,7 +70,7 @@ def ingest(
     """Ratings as a folder on disk, made in little memory from more rows than would fit; opened.
 
     ratings: a path of Parquet or csv files, a pattern such as "ratings/*.parquet", a folder, a list
-        of paths, or a table or stream of Arrow.
+        of paths, a table or stream of Arrow, or a Dask dataframe.
     to: the folder to make. If a call was killed, the same call goes on where it was.
     memory: bytes, or text such as "1GB", that rows may take at a time. The ids and one number for
         each user and item come on top.
@@ -87,7 +88,7 @@ def ingest(
     folder = Path(to)
     _refuse_what_is_there(folder)
     with _alone(folder) as beside:
-        source = sources.of(ratings, columns, beside / "rows.parquet")
+        source = sources.of(ratings, columns, beside / SPOOL)
         options = {"columns": columns, "scale": scale, "duplicates": duplicates, "memory": budget}
         _agree(beside, {"of": source.identity(), **options}, folder)
         job = _Job(source, folder, beside, budget, scale, duplicates, on_progress or _silent)
@@ -307,9 +308,11 @@ def _agree(beside: Path, job: dict[str, Any], folder: Path) -> None:
             if there != beside:
                 there.unlink()
         for there in beside.iterdir():
+            if there.name in ("lock", SPOOL):
+                continue
             if there.is_dir():
                 shutil.rmtree(there)
-            elif there.name not in ("lock", "rows.parquet"):
+            else:
                 there.unlink()
     elif file.exists() and json.loads(file.read_text()) != job:
         raise _OtherJobError(

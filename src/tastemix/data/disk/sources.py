@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 
 from tastemix.data import reading_csv
 from tastemix.data.columns import ERRORS, first_line, is_text, positions
+from tastemix.data.disk import frames
 from tastemix.data.reading import columns_of
 from tastemix.errors import DataError
 
@@ -96,6 +98,10 @@ def _of_files(files: list[Path], columns: Sequence[str]) -> Source:
 
 def _spooled(table: Any, columns: Sequence[str], spool: Path) -> Source:
     """A table put on disk, as it can be read only once."""
+    if frames.is_frame(table):
+        if spool.exists():
+            shutil.rmtree(spool)
+        return ParquetFiles(frames.written(table, columns, spool), tuple(columns), spooled=True)
     try:
         if isinstance(table, pa.RecordBatchReader) or (
             hasattr(table, "__arrow_c_stream__")

@@ -8,17 +8,21 @@ side that these look at. Factors have the bits of the local engine at any number
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tastemix import checks
 from tastemix.data.ratings import Ratings
 from tastemix.engine.base import Fixed, Placed
 from tastemix.engine.cpu import CpuEngine
 from tastemix.engine.sides import Matrix
+from tastemix.engine.spreading import Piece, Result, T
 from tastemix.errors import EngineError
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from tastemix.engine.dask.cluster import Cluster
 
 NEEDED = "this needs Dask: pip install 'tastemix[dask]', or use engine 'cpu'"
 
@@ -49,16 +53,32 @@ class Dask:
 
     def place(self, ratings: Ratings) -> Placed:
         """See Engine.place."""
+        cluster = self._cluster()
+        from tastemix.engine.dask.placed import DaskPlaced
+
+        return DaskPlaced.of(ratings, cluster, self.checkpoint, self.every, self.blocks)
+
+    def spread(
+        self,
+        begin: Callable[[Any], T],
+        about: Any,
+        work: Callable[[T, Piece], Result],
+        pieces: Sequence[Piece],
+    ) -> list[Result]:
+        """See Spreading.spread."""
+        cluster = self._cluster()
+        from tastemix.engine.dask.spreading import spread
+
+        return spread(cluster, begin, about, work, pieces)
+
+    def _cluster(self) -> Cluster:
         try:
-            from tastemix.engine.dask.placed import DaskPlaced
+            from tastemix.engine.dask.cluster import Cluster
         except ModuleNotFoundError as error:
             if (error.name or "").split(".")[0] not in ("dask", "distributed"):
                 raise
             raise EngineError(NEEDED) from None
-        from tastemix.engine.dask.cluster import Cluster
-
-        cluster = Cluster(self._client)
-        return DaskPlaced.of(ratings, cluster, self.checkpoint, self.every, self.blocks)
+        return Cluster(self._client)
 
     def fix(self, factor: Matrix) -> Fixed:
         """See Engine.fix: rows are folded in here."""

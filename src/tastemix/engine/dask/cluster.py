@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from distributed import Client, Future, KilledWorker, get_client
@@ -20,6 +22,7 @@ PATIENCE = 60.0
 """Seconds to wait for a worker when none is left."""
 REACH = 10.0
 """Seconds in which a scheduler has to answer."""
+NO_MEMORY = "a worker has no memory left for its block: add workers, or give them more memory"
 T = TypeVar("T")
 
 
@@ -29,6 +32,10 @@ class LostWorkerError(Exception):
 
 class LostSchedulerError(EngineError):
     """The scheduler is gone, and with it every task."""
+
+
+_GONE = LostWorkerError, CancelledError, CommClosedError, OSError
+"""What is said where a worker was lost."""
 
 
 class Cluster:
@@ -82,6 +89,49 @@ class Cluster:
         here = {"workers": [address], "allow_other_workers": False, "pure": False}
         return self._asked(lambda: self.client.submit(task, *arguments, **here))
 
+    def share(self, task: Callable[..., Any], pieces: Sequence[Any]) -> list[Future[Any]]:
+        """A task for each piece, for any worker."""
+        self.wait_for_workers()
+        return self._asked(lambda: self.client.map(task, pieces, pure=False))
+
+    def end(self, futures: Sequence[Future[Any]], last: Callable[[], Any]) -> None:
+        """Let go of tasks, and have all workers do this afterwards if they are still there."""
+        with suppress(EngineError):
+            self.give_up(futures)
+            self._asked(lambda: self.client.run(last, on_error="ignore"))
+
+    def ask(
+        self, task: Callable[..., Any], about: Any, workers: Iterable[str], beside: set[str]
+    ) -> dict[str, Any]:
+        """What a coroutine gives on each of these workers, which is run outside of Dask's tasks.
+
+        beside: other workers that it needs.
+        """
+        asked_of = sorted(workers)
+        needed = beside.union(asked_of)
+
+        async def asked() -> Any:
+            answers = asyncio.ensure_future(
+                self.client.run(task, about, workers=asked_of, on_error="return")
+            )
+            while not (await asyncio.wait([answers], timeout=POLL))[0]:
+                there = self.client.nthreads()  # type: ignore[no-untyped-call]
+                if not needed <= set(await there):
+                    answers.cancel()
+                    raise LostWorkerError
+            return answers.result()
+
+        found: dict[str, Any] = self._asked(
+            lambda: self.client.sync(asked)  # type: ignore[no-untyped-call]
+        )
+        errors = [error for error in found.values() if isinstance(error, BaseException)]
+        if any(isinstance(error, _GONE) for error in errors) or sorted(found) != asked_of:
+            self._alive()
+            raise LostWorkerError
+        for error in errors:
+            raise EngineError(NO_MEMORY) if isinstance(error, MemoryError) else error
+        return found
+
     def results(self, futures: Sequence[Future[Any]], owners: Iterable[str]) -> list[Any]:
         """What the tasks gave, if the workers that they need live on."""
         needed = set(owners)
@@ -94,7 +144,7 @@ class Cluster:
             except TastemixError:
                 raise
             except TimeoutError:
-                if not needed <= set(self._alive()):
+                if not needed <= set(self.wait_for_workers()):
                     raise LostWorkerError from None
             except (KilledWorker, LostWorkerError):
                 raise LostWorkerError from None
@@ -103,10 +153,7 @@ class Cluster:
                 self._alive()
                 raise LostWorkerError from None
             except MemoryError:
-                raise EngineError(
-                    "a worker has no memory left for its block: add workers, or give them more "
-                    "memory"
-                ) from None
+                raise EngineError(NO_MEMORY) from None
 
     def _alive(self) -> list[str]:
         return sorted(self._asked(lambda: self.client.nthreads()))  # type: ignore[no-untyped-call]

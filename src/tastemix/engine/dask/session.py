@@ -138,7 +138,7 @@ class DaskSession:
         drawn = isinstance(start, RandomStart)
         begun: dict[Side, dict[str, str]] = {side: {} for side in SIDES} if drawn else first
         opening = Opening(
-            session=self.name,
+            session=(self.name, 0),
             start=start if isinstance(start, RandomStart) else None,
             shelf=placed.shelf,
             names=begun if saved is None else {side: saved.names(side) for side in SIDES},

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,20 @@ from numpy.typing import NDArray
 from tastemix.data.ratings import Side
 from tastemix.engine.dask import worker
 from tastemix.engine.dask.cluster import Cluster, LostWorkerError
+from tastemix.engine.dask.question import Question, View, answer
 from tastemix.engine.dask.shelf import Shelf
-from tastemix.engine.dask.worker import Opening, Place, View
+from tastemix.engine.dask.worker import Opened, Opening, Place
 from tastemix.engine.sides import OTHER, SIDES, Matrix
+from tastemix.engine.team import Looks
 
-Step = tuple[str, tuple[Any, ...], Sequence[str]]
-"""A method of `Block`, its arguments, and what it looks at."""
+
+class Step(NamedTuple):
+    """A method of `Block` that was asked for, its arguments, and what it looks at."""
+
+    number: int
+    work: str
+    arguments: tuple[Any, ...]
+    sees: Sequence[str]
 
 
 @dataclass
@@ -42,6 +51,13 @@ class Layout:
     def owner(self, block: Place) -> str:
         """The worker that has a block."""
         return self.owners[block.side, block.number]
+
+    def by_owner(self, side: Side) -> dict[str, list[Place]]:
+        """The blocks of a side, in order, by the worker that has them."""
+        found: dict[str, list[Place]] = {}
+        for block in self.blocks(side):
+            found.setdefault(self.owner(block), []).append(block)
+        return found
 
     def rows(self, side: Side) -> int:
         """The rows of a side."""
@@ -69,20 +85,23 @@ class DaskTeam:
     """The blocks of one session."""
 
     def __init__(self, cluster: Cluster, layout: Layout, session: str, shelf: Shelf) -> None:
-        self._cluster, self._layout, self._session = cluster, layout, session
-        self._shelf = shelf
-        self._versions: dict[tuple[Side, str], int] = {}
-        self._pieces: dict[tuple[Side, str], list[Any]] = {}
-        self._known: dict[tuple[str, Side, str], int] = {}
+        self._cluster, self._layout, self._shelf = cluster, layout, shelf
+        self._session, self._openings, self._asked = session, 0, 0
+        self._seen: set[tuple[Side, str]] = set()
+        """What those that look at a side have as it is."""
         self._waiting: dict[Side, list[Step]] = {side: [] for side in SIDES}
-        self._next = 0
 
     def open(self, opening: Opening) -> None:
         """Make the blocks, or make them anew."""
-        self._versions, self._pieces, self._known = {}, {}, {}
-        self._waiting = {side: [] for side in SIDES}
+        self._openings += 1
+        self._seen, self._waiting = set(), {side: [] for side in SIDES}
         places = [block for side in SIDES for block in self._layout.blocks(side)]
+        opening = opening._replace(session=self._opened)
         self._run(places, worker.start, lambda block: (opening,))
+
+    @property
+    def _opened(self) -> Opened:
+        return self._session, self._openings
 
     def rows(self, side: Side) -> int:
         """See Team.rows."""
@@ -96,77 +115,82 @@ class DaskTeam:
         """See Team.counts."""
         return self._layout.counts[side]
 
-    def on(
-        self,
-        side: Side,
-        work: str,
-        *arguments: Any,
-        sees: Sequence[str] = (),
-        changes: Sequence[str] = (),
-        later: bool = False,
-    ) -> list[Any]:
+    def on(self, side: Side, work: str, *arguments: Any, **looks: Unpack[Looks]) -> list[Any]:
         """See Team.on."""
-        if not later:  # what is looked at may itself be made by what waits to be done here
-            self._prepare(side, sees)
-        self._waiting[side].append((work, arguments, sees))
-        results = [] if later else self._done(side)
-        self._changed(side, changes)
+        changes = looks.get("changes", ())
+        if any(name in changes for step in self._waiting[OTHER[side]] for name in step.sees):
+            self._done(OTHER[side])  # while what they look at is still there
+        self._asked += 1
+        self._waiting[side].append(Step(self._asked, work, arguments, looks.get("sees", ())))
+        results = [] if looks.get("later") else self._done(side)
+        self._seen -= {(side, name) for name in changes}
         return results
 
     def on_part(self, part: Any, sees: Sequence[str]) -> list[Any]:
         """See Team.on_part."""
         return self.on("users", "errors_on", part.name, sees=sees)
 
-    def _done(self, side: Side) -> list[Any]:
-        """The last result of what waits to be done on a side."""
-        rows, steps = self.rows(OTHER[side]), self._taken(side)
-        results = self._run(
-            self._layout.blocks(side),
-            worker.work,
-            lambda block: (self._session, rows, self._seeing(block, steps)),
+    def _done(self, side: Side, before: float = math.inf) -> list[Any]:
+        """The last result of what waits to be done on a side, for every block.
+
+        What these look at is shown as it was when they were asked: what was asked before it of the
+        other side is done first, and nothing that was asked later.
+        """
+        other, layout = OTHER[side], self._layout
+        last = max(
+            (step.number for step in self._due(side, before) if self._fresh(side, step)), default=0
         )
-        for owner in {self._layout.owner(block) for block in self._layout.blocks(side)}:
-            for _, _, sees in steps:
-                for name in sees:
-                    self._known[owner, OTHER[side], name] = self._version(OTHER[side], name)
-        return results
+        if self._due(other, last):
+            self._done(other, last)
+        steps = self._due(side, before)
+        self._waiting[side] = self._waiting[side][len(steps) :]
+        fresh = dict.fromkeys(name for step in steps for name in self._fresh(side, step))
+        there = layout.by_owner(other)
+        question = Question(
+            self._opened,
+            side,
+            layout.by_owner(side),
+            layout.rows(other),
+            [View(name, there) for name in fresh],
+            [(step.work, step.arguments) for step in steps],
+        )
+        answers = self._cluster.ask(answer, question, question.blocks, {*there})
+        self._seen |= {(other, name) for name in fresh}
+        found = {
+            place.number: result
+            for owner, places in question.blocks.items()
+            for place, result in zip(places, answers[owner], strict=True)
+        }
+        return [found[number] for number in sorted(found)]
 
-    def _prepare(self, side: Side, sees: Sequence[str]) -> None:
-        """Have shown what blocks of a side will look at."""
-        for name in sees:
-            for block in self._layout.blocks(side):
-                self._views(block, [name])
+    def _due(self, side: Side, before: float) -> list[Step]:
+        """What waits on a side and was asked before this."""
+        return [step for step in self._waiting[side] if step.number < before]
 
-    def _taken(self, side: Side) -> list[Step]:
-        for _, _, sees in self._waiting[side]:
-            self._prepare(side, sees)
-        steps, self._waiting[side] = self._waiting[side], []
-        return steps
-
-    def _seeing(self, block: Place, steps: list[Step]) -> list[Any]:
-        """Works for a block, with what they look at."""
-        return [[work, arguments, self._views(block, sees)] for work, arguments, sees in steps]
+    def _fresh(self, side: Side, step: Step) -> list[str]:
+        """What a step looks at that workers do not have as it is."""
+        return [name for name in step.sees if (OTHER[side], name) not in self._seen]
 
     def put(self, side: Side, name: str, values: Matrix) -> None:
         """See Team.put."""
-        if self._waiting[side]:
-            self._done(side)
+        self._do_all()
         shelf, at = self._shelf, f"{self._session}-put-{side}-{name}"
         shelf.save(at, values)
-        self._run(self._layout.blocks(side), worker.put, lambda _: (self._session, name, shelf, at))
+        self._run(self._layout.blocks(side), worker.put, lambda _: (self._opened, name, shelf, at))
         shelf.remove(f"{at}.npy")
-        self._changed(side, (name,))
+        self._seen.discard((side, name))
 
     def save(self, prefix: str) -> dict[Side, tuple[list[str], list[str]]]:
         """Put what the blocks hold on a shelf; the names of what they hold and have kept."""
-        found = {}
+        self._do_all()
+        places = [block for side in SIDES for block in self._layout.blocks(side)]
+        names = self._run(places, worker.save, lambda _: (self._opened, self._shelf, prefix))
+        return {block.side: found for block, found in zip(places, names, strict=True)}
+
+    def _do_all(self) -> None:
         for side in SIDES:
             if self._waiting[side]:
                 self._done(side)
-            places = self._layout.blocks(side)
-            names = self._run(places, worker.save, lambda _: (self._session, self._shelf, prefix))
-            found[side] = names[0]
-        return found
 
     def _run(
         self, places: list[Place], task: Any, arguments: Callable[[Place], tuple[Any, ...]]
@@ -181,37 +205,3 @@ class DaskTeam:
         except LostWorkerError:
             self._cluster.give_up(futures)
             raise
-
-    def _views(self, block: Place, sees: Sequence[str]) -> list[View]:
-        """What a block looks at; the pieces only where its worker does not have them yet."""
-        side, owner, views = OTHER[block.side], self._layout.owner(block), []
-        for name in sees:
-            version = self._version(side, name)
-            known = self._known.get((owner, side, name)) == version
-            views.append([name, version, [] if known else self._shown(side, name)])
-        return views
-
-    def _version(self, side: Side, name: str) -> int:
-        if (side, name) not in self._versions:
-            self._next += 1
-            self._versions[side, name] = self._next
-        return self._versions[side, name]
-
-    def _shown(self, side: Side, name: str) -> list[Any]:
-        """The rows of every block, where they lie, after all that waits to be done there."""
-        if (side, name) not in self._pieces:
-            rows, steps = self.rows(OTHER[side]), self._taken(side)
-            self._pieces[side, name] = [
-                self._cluster.submit(
-                    self._layout.owner(block),
-                    worker.show,
-                    *(block, self._session, rows, self._seeing(block, steps), name),
-                )
-                for block in self._layout.blocks(side)
-            ]
-        return self._pieces[side, name]
-
-    def _changed(self, side: Side, names: Sequence[str]) -> None:
-        for name in names:
-            self._versions.pop((side, name), None)
-            self._pieces.pop((side, name), None)

@@ -6,21 +6,22 @@ told, and puts the block here.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
+from distributed import get_worker
 
 from tastemix.data.disk.store import Store
 from tastemix.data.ratings import Side
-from tastemix.engine import _native
 from tastemix.engine.block import Block, Rated, Shown
 from tastemix.engine.dask.cluster import LostWorkerError
 from tastemix.engine.dask.shelf import Shelf
 from tastemix.engine.sides import OTHER, Held
 from tastemix.engine.start import RandomStart
 from tastemix.errors import DataError, EngineError
+
+Opened = tuple[str, int]
+"""A session, and how often it was opened: what was begun before a worker was lost is another."""
 
 
 class Place(NamedTuple):
@@ -36,7 +37,7 @@ class Place(NamedTuple):
 class Opening(NamedTuple):
     """How the blocks of a session begin."""
 
-    session: str
+    session: Opened
     start: RandomStart | None
     """None: from the shelf."""
     shelf: Shelf
@@ -51,27 +52,28 @@ class Opening(NamedTuple):
     rows: dict[Side, int]
 
 
-View = list[Any]
-"""A name, a version, and the rows of the other side in pieces, none where they are known to be
-here: a plain list, in which Dask finds the pieces that lie on other workers."""
-
-
 @dataclass
 class Desk:
     """What a worker holds of one fit."""
 
     rated: dict[tuple[Any, ...], Rated] = field(default_factory=dict)
-    blocks: dict[tuple[str, Side, int], Block] = field(default_factory=dict)
-    whole: dict[tuple[str, Side, str], tuple[int, Shown]] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    blocks: dict[tuple[Opened, Side, int], Block] = field(default_factory=dict)
+    seen: dict[tuple[Opened, Side, str], Shown] = field(default_factory=dict)
+    """The rows that the blocks of a side look at, by name."""
 
 
 _DESKS: dict[tuple[str, str], Desk] = {}
 
 
-def _desk(fit: str) -> Desk:
-    from distributed import get_worker
+def desk_of(address: str, fit: str) -> Desk:
+    """What the worker of this address holds; there may be others in this process."""
+    desk = _DESKS.get((address, fit))
+    if desk is None:
+        raise LostWorkerError
+    return desk
 
+
+def _desk(fit: str) -> Desk:
     return _DESKS.setdefault((get_worker().address, fit), Desk())
 
 
@@ -84,8 +86,6 @@ def place(block: Place, folder: str) -> None:
         store = Store.at(folder)
         half = store.half(block.side, block.first, block.last)
     except DataError as error:
-        from distributed import get_worker
-
         raise EngineError(
             f"worker {get_worker().address} cannot read the ratings ({error}): put them in a "
             "folder that all machines see, with tm.ingest, or give such a folder as checkpoint"
@@ -119,49 +119,28 @@ def start(block: Place, opening: Opening) -> None:
         held["rows"] = draw(block.first, block.last)
 
     def look(name: str) -> Shown:
-        return desk.whole[opening.session, OTHER[side], name][1]
+        return desk.seen[opening.session, side, name]
 
     made = Block(
         rated, held["rows"], opening.held.of(side), opening.shift, opening.group[side], look
     )
     made.hold(held)
     made.kept = taken(opening.kept[side])
+    _forget(desk, opening.session[0], but=opening.session)
     desk.blocks[opening.session, side, block.number] = made
-    for known in [known for known in desk.whole if known[0] == opening.session]:
-        del desk.whole[known]
 
 
-def work(block: Place, session: str, rows: int, steps: list[Any]) -> Any:
-    """What the last of some methods of `Block` gives; each is called once the block sees what it
-    looks at.
-    """
-    desk = _desk(block.fit)
-    made, result = _block(desk, block, session), None
-    for name, arguments, views in steps:
-        for view in views:
-            _see(desk, session, OTHER[block.side], rows, made.rank, view)
-        if name == "errors_on":
-            arguments = (_part(desk, block, *arguments),)
-        result = getattr(made, name)(*arguments)
-    return result
-
-
-def show(block: Place, session: str, rows: int, steps: list[Any], name: str) -> Any:
-    """What a block holds of this name, for others to look at, after some methods were called."""
-    work(block, session, rows, steps)
-    return _block(_desk(block.fit), block, session).vector(name)
-
-
-def _part(desk: Desk, block: Place, part: str) -> Rated:
+def part_of(desk: Desk, block: Place, part: str) -> Rated:
+    """The ratings of a part for the rows of a block."""
     rated = desk.rated.get((part, block.number))
     if rated is None:
         raise LostWorkerError
     return rated
 
 
-def save(block: Place, session: str, shelf: Shelf, prefix: str) -> tuple[list[str], list[str]]:
+def save(block: Place, session: Opened, shelf: Shelf, prefix: str) -> tuple[list[str], list[str]]:
     """Put what a block holds and has kept on the shelf; the names of both."""
-    made = _block(_desk(block.fit), block, session)
+    made = block_of(_desk(block.fit), block, session)
     held = made.held()
     for kind, arrays in (("held", held), ("kept", made.kept)):
         for name, values in arrays.items():
@@ -169,50 +148,37 @@ def save(block: Place, session: str, shelf: Shelf, prefix: str) -> tuple[list[st
     return sorted(held), sorted(made.kept)
 
 
-def put(block: Place, session: str, name: str, shelf: Shelf, at: str) -> None:
+def put(block: Place, session: Opened, name: str, shelf: Shelf, at: str) -> None:
     """Take rows of this name from the shelf."""
-    made = _block(_desk(block.fit), block, session)
+    made = block_of(_desk(block.fit), block, session)
     made.put(name, shelf.rows(at, block.first, block.last))
 
 
 def forget(fit: str, session: str | None) -> None:
     """Let go of a session, or of all of a fit."""
-    from distributed import get_worker
-
     address = get_worker().address
     if session is None:
         _DESKS.pop((address, fit), None)
-        return
-    desk = _DESKS.get((address, fit))
-    if desk is not None:
-        desk.blocks = {key: block for key, block in desk.blocks.items() if key[0] != session}
-        desk.whole = {key: whole for key, whole in desk.whole.items() if key[0] != session}
+    elif (desk := _DESKS.get((address, fit))) is not None:
+        _forget(desk, session)
 
 
-def _block(desk: Desk, block: Place, session: str) -> Block:
+def _forget(desk: Desk, session: str, but: Opened | None = None) -> None:
+    """Let go of a session, but not of what was made in one opening of it."""
+
+    def stays(opened: Opened) -> bool:
+        return opened[0] != session or opened == but
+
+    held: tuple[dict[Any, Any], ...] = desk.blocks, desk.seen
+    for things in held:
+        for key in list(things):
+            if not stays(key[0]):
+                things.pop(key, None)
+
+
+def block_of(desk: Desk, block: Place, session: Opened) -> Block:
+    """A block of a session."""
     made = desk.blocks.get((session, block.side, block.number))
     if made is None:
         raise LostWorkerError
     return made
-
-
-def _see(desk: Desk, session: str, side: Side, rows: int, rank: int, view: View) -> None:
-    """Bring what is looked at up to date, unless another block here already has."""
-    name, wanted, pieces = view
-    key = session, side, name
-    with desk.lock:
-        version, whole = desk.whole.get(key, (-1, None))
-        if version == wanted:
-            return
-        if not pieces:
-            raise LostWorkerError
-        if pieces[0].ndim == 1:
-            desk.whole[key] = wanted, np.concatenate(pieces)
-            return
-        if not isinstance(whole, _native.Rows):
-            whole = _native.Rows(rows, rank)
-        first = 0
-        for piece in pieces:
-            whole.put(first, piece)
-            first += len(piece)
-        desk.whole[key] = wanted, whole

@@ -1,0 +1,47 @@
+"""Pieces of work that Dask gives to whichever worker is free, and again if it is lost."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from tastemix.engine.dask.cluster import Cluster, LostWorkerError
+from tastemix.errors import EngineError
+
+_BEGUN: dict[str, Any] = {}
+_LOCK = threading.Lock()
+
+
+def spread(
+    cluster: Cluster,
+    begin: Callable[[Any], Any],
+    about: Any,
+    work: Callable[[Any, Any], Any],
+    pieces: Sequence[Any],
+) -> list[Any]:
+    """See Spreading.spread."""
+    key = uuid.uuid4().hex
+    futures = cluster.share(partial(_done, key, begin, about, work), pieces)
+    try:
+        return cluster.results(futures, ())
+    except LostWorkerError:
+        raise EngineError(
+            "workers were lost again and again over the same piece of work: give them more memory"
+        ) from None
+    finally:
+        cluster.end(futures, partial(_forget, key))
+
+
+def _done(key: str, begin: Any, about: Any, work: Any, piece: Any) -> Any:
+    with _LOCK:
+        if key not in _BEGUN:
+            _BEGUN[key] = begin(about)
+        begun = _BEGUN[key]
+    return work(begun, piece)
+
+
+def _forget(key: str) -> None:
+    _BEGUN.pop(key, None)
