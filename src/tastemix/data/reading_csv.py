@@ -49,18 +49,16 @@ def load(
     wanted: Sequence[Column | None],
     max_memory: int | None,
     told: Told = NOTHING_TOLD,
-    *,
-    as_text: bool = False,
 ) -> list[pa.ChunkedArray | None]:
     """The columns of user, item, and perhaps rating and timestamp.
 
     They are typed by the first block; if that does not hold, they are read again as text.
-    as_text: whether ids are text whatever they look like; else they are if they are in quotes.
+    Ids are text if that is told, or if they are in quotes.
     """
     csv_file = CsvFile.opened(file, wanted, max_memory, told)
     while True:
         try:
-            return _columns(csv_file, wanted, as_text)
+            return _columns(csv_file, wanted, told.ids == "text")
         except (DataError, UnicodeError) as error:
             # A byte that is not of the encoding that was guessed, further down than was looked at.
             other = csv_file.otherwise() if _is_of_encoding(error) else None
