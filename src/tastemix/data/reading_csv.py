@@ -33,6 +33,7 @@ from tastemix.errors import ColumnError, DataError
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _BLOCK = 4 * 2**20
+_FIRST_BLOCK = 2**18
 _LOOKED_AT = 2**20
 _EXACT_IN_FLOAT = 2**53
 NUMERIC = (pa.int64(), pa.float64(), pa.null())
@@ -189,7 +190,8 @@ class CsvFile:
 
         parse = self._parse(lambda row: "skip")
         try:
-            with csv.open_csv(self.stream(), self._reading(), parse) as reader:
+            reading = self._reading(block_size=_FIRST_BLOCK, use_threads=False)
+            with csv.open_csv(self.stream(), reading, parse) as reader:
                 return reader.schema
         except pa.ArrowInvalid as error:
             if "Empty CSV file" not in str(error):
@@ -405,8 +407,9 @@ def _printed_integers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 def _printed_length(numbers: NDArray[np.int64]) -> int:
     """How many digits and signs these numbers print as, all together."""
-    size = np.abs(numbers)
-    length = len(size) + int(np.count_nonzero(numbers < 0))
+    size, length = numbers, len(numbers)
+    if numbers.min(initial=0) < 0:
+        size, length = np.abs(numbers), length + int(np.count_nonzero(numbers < 0))
     power, most = 10, int(size.max(initial=0))
     while power <= most:
         length += int(np.count_nonzero(size >= power))
