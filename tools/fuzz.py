@@ -32,6 +32,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -223,6 +224,15 @@ def read_ratings(path: Path, draw: random.Random) -> None:
     tm.read(path / "r", timestamp=timestamp, duplicates=draw.choice(("refuse", "last", "mean")))
 
 
+def read_messy(path: Path, draw: random.Random) -> None:
+    """Read a messy csv file of ratings, told some of how it is written, and that often wrong."""
+    told = {name: draw.choice(values) for name, values in TOLD.items() if draw.random() < 0.3}
+    columns: dict[str, str | int] = dict(zip(("user", "item", "rating"), COLUMNS, strict=True))
+    if draw.random() < 0.5:
+        columns = {"user": 0, "item": 1, "rating": 2}
+    tm.read(path / "r", **columns, **told, duplicates="last")
+
+
 def use_model(path: Path, draw: random.Random) -> None:
     """Load a model and ask it a little."""
     model = tm.load(path)
@@ -277,6 +287,8 @@ def targets() -> list[Target]:
             found.append(
                 Target(f"{how} parquet of {name}", {"r": data}, spoiled_file, read_ratings)
             )
+    for name, data in messy().items():
+        found.append(Target(f"csv with {name}", {"r": data}, spoiled_file, read_messy))
     few = ratings.subset(chosen)
     methods = [tm.NMF(2, steps=2), tm.PRD(2, steps=2), tm.CNMF(2, steps=2)]
     methods += [tm.ANMF(members=2, rank=2), tm.Baseline()]
@@ -307,6 +319,41 @@ def targets() -> list[Target]:
         files = {"runs.jsonl": (Path(folder) / "runs.jsonl").read_bytes()}
     found.append(Target("log", files, spoiled_file, use_log))
     return found
+
+
+COLUMNS = ("Who", "Book-Title", "Stars")
+TOLD: dict[str, tuple[Any, ...]] = {
+    "delimiter": (",", ";", "\t", "|", "::", "é", "a"),
+    "encoding": ("utf-8", "latin-1", "cp1252", "utf-16", "utf-7", "idna", "cp037"),
+    "quote": ("", '"', "'"),
+    "decimal": (".", ","),
+    "header": (True, False),
+    "ids": ("text",),
+    "missing": (0, 3.5),
+}
+"""Arguments of `tm.read` and what a caller may say."""
+
+
+def messy() -> dict[str, bytes]:
+    """Csv files as other programs write them."""
+    people = [(f"Zoë {n % 7}", f"A; or, b::{n} 'c'", f"{n % 10 / 2}") for n in range(60)]
+    plain = [(str(n % 7), f"{n:03}", str(n % 6)) for n in range(60)]
+
+    def written(rows: list[tuple[str, ...]], between: str, quote: str = "") -> str:
+        return "".join(between.join(quote + f + quote for f in row) + "\n" for row in rows)
+
+    commas = [(user, item, stars.replace(".", ",")) for user, item, stars in people]
+    backslashes = [(user, item.replace("'", '\\"'), stars) for user, item, stars in people]
+    return {
+        "semicolons in Latin-1": written([COLUMNS, *people], ";", '"').encode("latin-1"),
+        "tabs and no header": written(plain, "\t").encode(),
+        "two colons": written(plain, "::").encode(),
+        "UTF-16": written([COLUMNS, *people], "\t").encode("utf-16"),
+        "decimal commas": written([COLUMNS, *commas], ",", '"').encode(),
+        "a line for the delimiter": ("sep=;\r\n" + written([COLUMNS, *plain], ";")).encode(),
+        "backslashes": written([COLUMNS, *backslashes], "|", '"').encode(),
+        "single quotes": written([COLUMNS, *plain], ",", "'").encode(),
+    }
 
 
 def titles_of(ratings: tm.Ratings) -> pa.Table:

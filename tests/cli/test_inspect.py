@@ -30,7 +30,8 @@ def test_the_figures_are_those_counted_by_hand() -> None:
         "1 of 6 rows have something missing: drop or fill them",
         "1 rows repeat a pair of user and item: say what to keep with duplicates='last' or "
         "'mean', or 'sum' or 'count' for plays",
-        "1 ratings are 0, far from the others: where 0 stands for no rating, leave these rows out",
+        "1 ratings are 0, far from the others: where 0 stands for no rating, "
+        "leave these rows out with missing=0",
         "1 user ids differ from another one only in case or in spaces",
         "100% of the users have fewer than 3 ratings: little to learn from",
         "100% of the items have fewer than 3 ratings: little to learn from",

@@ -12,11 +12,13 @@ from tastemix.cli import choices
 from tastemix.cli.console import say
 from tastemix.cli.saved import item_id, opened
 from tastemix.cli.tables import Csv, Json, show
+from tastemix.cli.written import Written, as_written
 from tastemix.errors import ParameterError
 from tastemix.model.model import Model
 from tastemix.persistence import load
 
 
+@as_written
 def update(
     model: choices.Saved,
     ratings: choices.File,
@@ -29,7 +31,10 @@ def update(
     item: choices.Item = "item",
     rating: choices.Rating = "rating",
     duplicates: choices.DuplicatesOption = "refuse",
+    missing: choices.MissingOption = None,
     engine: choices.EngineOption = None,
+    *,
+    written: Written,
 ) -> None:
     """Take new ratings into a saved model with a few more training steps.
 
@@ -38,7 +43,9 @@ def update(
     Example: tastemix update movies.tastemix new-ratings.csv
     """
     fitted = load(model)
-    table = choices.table_for(fitted, ratings, user, item, rating, duplicates=duplicates)
+    table = choices.table_for(
+        fitted, ratings, user, item, rating, duplicates, missing=missing, **written
+    )
     before = len(fitted.users.ids), len(fitted.items.ids)
     changed = fitted.update(table, steps=steps, engine=engine)
     users, items = len(changed.users.ids) - before[0], len(changed.items.ids) - before[1]

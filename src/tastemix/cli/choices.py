@@ -88,7 +88,8 @@ EngineOption = Annotated[
     ),
 ]
 _KEYWORD = re.compile(
-    r"\b(user|item|rating|scale|duplicates|missing|feedback)=(?:'(\w+)'|([0-9]+))?"
+    r"\b(user|item|rating|scale|duplicates|missing|feedback|delimiter|encoding|quote|decimal|header|ids)"
+    r"=(?:'(\w*)'|([0-9]+))?"
 )
 
 
@@ -140,7 +141,7 @@ def table(
     """The ratings of a file; what is wrong with it is told by `read`, in terms of options."""
     keep = cast(Duplicates, duplicates)
     with in_options():
-        who, what, stars = map(_column, (user, item, rating))
+        who, what, stars = map(column, (user, item, rating))
         return read(path, who, what, stars, scale=scale, duplicates=keep, **options)
 
 
@@ -157,9 +158,9 @@ def plays(
     with in_options():
         return as_plays(
             path,
-            user=_column(user),
-            item=_column(item),
-            rating=None if rating == "rating" else _column(rating),
+            user=column(user),
+            item=column(item),
+            rating=None if rating == "rating" else column(rating),
             scale=scale,
             duplicates=None if duplicates == "refuse" else duplicates,
             **options,
@@ -208,13 +209,13 @@ def items(path: Path | None, id: str | None = None, title: str | None = None) ->
         raise type(error)(_ITEMS_KEYWORD.sub(r"--items-\1", str(error))) from error
 
 
-def _column(typed: str) -> str | int:
+def column(typed: str) -> str | int:
     """A column by its name, or by its number from 0."""
     return int(typed) if typed.isdecimal() else typed
 
 
 def _as_option(keyword: re.Match[str]) -> str:
-    value = keyword[2] or keyword[3]
+    value = keyword[3] if keyword[2] is None else keyword[2] or "''"
     return f"--{keyword[1]} {value}" if value else f"--{keyword[1]}"
 
 

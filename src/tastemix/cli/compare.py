@@ -12,6 +12,7 @@ from rich.table import Table
 from tastemix.cli import choices
 from tastemix.cli.console import err, facts, out, progress, say
 from tastemix.cli.tables import Csv, Json, printed
+from tastemix.cli.written import Written, as_written
 from tastemix.data.ratings import Ratings
 from tastemix.engine import engine_of
 from tastemix.evaluation.cross_validation import Results, cross_validate
@@ -31,6 +32,7 @@ COLUMNS = {
 LEGEND = "Rank: RankScore over the test items; P@10: over the whole catalogue; s: seconds per fit"
 
 
+@as_written
 def compare(
     ratings: choices.File,
     methods: Annotated[str, typer.Option(help="Comma-separated methods.")] = DEFAULT,
@@ -51,6 +53,8 @@ def compare(
     engine: choices.EngineOption = None,
     as_json: Json = False,
     as_csv: Csv = False,
+    *,
+    written: Written,
 ) -> None:
     """Cross-validate methods on a file of ratings and print their metrics.
 
@@ -59,7 +63,9 @@ def compare(
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     untuned = [choices.method(name, default_rank=rank) for name in names]
     engine_of(engine)  # a wrong name is told before the file is read
-    table = choices.table(ratings, user, item, rating, scale, duplicates, missing=missing)
+    table = choices.table(
+        ratings, user, item, rating, scale, duplicates, missing=missing, **written
+    )
     plain = as_json or as_csv
     if not plain:
         say(str(table))

@@ -10,20 +10,26 @@ from rich.table import Table
 from tastemix.cli import choices
 from tastemix.cli.console import out, say
 from tastemix.cli.tables import Csv, Json, print_json, printed
+from tastemix.cli.written import Written, as_written
 from tastemix.data import inspecting
 from tastemix.data.columns import MissingColumnError
+from tastemix.data.dialect import Told
 
 WIDEST = 40
 """Characters of the longest bar."""
 
 
+@as_written
 def inspect(
     ratings: choices.File,
     user: choices.User = "user",
     item: choices.Item = "item",
     rating: choices.Rating = "rating",
+    missing: choices.MissingOption = None,
     as_json: Json = False,
     as_csv: Csv = False,
+    *,
+    written: Written,
 ) -> None:
     """Look at a table of ratings: counts, density, histogram, and what looks wrong.
 
@@ -32,12 +38,14 @@ def inspect(
     Example: tastemix inspect ratings.csv
     """
     with choices.in_options():
+        who, what, stars = map(choices.column, (user, item, rating))
+        told = Told(**written)
         try:
-            found = inspecting.inspect(ratings, user, item, rating)
+            found = inspecting.inspect(ratings, who, what, stars, missing=missing, told=told)
         except MissingColumnError as error:
             if error.column != "rating" or rating != "rating":
                 raise
-            found = inspecting.inspect(ratings, user, item, None)
+            found = inspecting.inspect(ratings, who, what, None, told=told)
     if as_json and not as_csv:
         print_json({"file": str(ratings), **asdict(found)})
         return

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from tastemix.cli import choices
 from tastemix.cli.console import say
+from tastemix.cli.written import Written, as_written
 from tastemix.errors import ParameterError
 from tastemix.model.model import Model
 from tastemix.persistence import load
@@ -18,14 +19,25 @@ KINDS = ("tastes", "map", "history", "explain")
 FILES = (".svg", ".png", ".pdf")
 
 
+@as_written
 def plot(
     what: Annotated[Path, typer.Argument(help="Folder of a saved model, or a file of ratings.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="File: .svg, .png or .pdf.")],
     kind: Annotated[
         str, typer.Option(help=f"Of a model: {', '.join(KINDS)}.", autocompletion=lambda: KINDS)
     ] = "tastes",
-    one_user: Annotated[str | None, typer.Option("--user", help="User id, to explain.")] = None,
-    one_item: Annotated[str | None, typer.Option("--item", help="Item id, to explain.")] = None,
+    one_user: Annotated[
+        str | None,
+        typer.Option("--user", help="User id, to explain; of a file, the column of user ids."),
+    ] = None,
+    one_item: Annotated[
+        str | None,
+        typer.Option("--item", help="Item id, to explain; of a file, the column of item ids."),
+    ] = None,
+    rating: choices.Rating = "rating",
+    missing: choices.MissingOption = None,
+    *,
+    written: Written,
 ) -> None:
     """Draw a model's tastes, map, history or an explanation; or the histogram of a table.
 
@@ -39,12 +51,16 @@ def plot(
         raise ParameterError(f"{output} ends in none of {', '.join(FILES)}: choose one of them")
     if kind not in KINDS:
         raise ParameterError(f"--kind is {kind!r}: choose one of {', '.join(KINDS)}")
-    if {one_user is not None, one_item is not None} != {kind == "explain"}:
-        raise ParameterError("--kind explain, --user and --item belong together: give all three")
     if what.is_dir():
+        if {one_user is not None, one_item is not None} != {kind == "explain"}:
+            raise ParameterError(
+                "--kind explain, --user and --item belong together: give all three"
+            )
         figure = _of_model(load(what), kind, one_user, one_item)
     else:
-        figure = choices.table(str(what), "user", "item", "rating", None, "last").plot()
+        columns = one_user or "user", one_item or "item", rating
+        table = choices.table(str(what), *columns, None, "last", missing=missing, **written)
+        figure = table.plot()
     figure.keep(output)
     say(f"drawn in [bold]{escape(str(output))}[/]")
 

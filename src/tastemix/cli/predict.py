@@ -11,6 +11,8 @@ import typer
 from tastemix.cli import choices
 from tastemix.cli.saved import item_id, opened
 from tastemix.cli.tables import Csv, Json, Output, checked, keep_or_show, show
+from tastemix.cli.written import Written, as_written
+from tastemix.data.dialect import Told
 from tastemix.data.reading import load as columns_of_file
 from tastemix.errors import ParameterError
 from tastemix.model.model import Model
@@ -22,19 +24,19 @@ Pairs = Annotated[
 ]
 
 
+@as_written
 def predict(
     model: choices.Saved,
     pairs: Pairs = None,
     one_user: Annotated[
         str | None,
-        typer.Option("--user", help="User id, or with a file the name of the column of user ids."),
+        typer.Option("--user", help="User id, or with a file the column of user ids."),
     ] = None,
     some_items: Annotated[
         list[str] | None,
         typer.Option(
             "--item",
-            help="Item id; repeat the option for more. With a file, the name "
-            "of the column of item ids.",
+            help="Item id; repeat the option for more. With a file, the column of item ids.",
         ),
     ] = None,
     std: Annotated[
@@ -43,6 +45,8 @@ def predict(
     output: Output = None,
     as_json: Json = False,
     as_csv: Csv = False,
+    *,
+    written: Written,
 ) -> None:
     """Predict ratings of one user's items, or of all pairs of a file.
 
@@ -63,7 +67,10 @@ def predict(
             raise ParameterError("--item is the name of one column of the file: give it once")
         names = [one_user or "user", some_items[0] if some_items else "item"]
         fitted = load(model)
-        users, items = columns_of_file(pairs, names, None)
+        with choices.in_options():
+            users, items = columns_of_file(
+                pairs, [choices.column(name) for name in names], None, Told(**written)
+            )
     keep_or_show(_predicted(fitted, users, items, std), output, as_json, as_csv)
 
 

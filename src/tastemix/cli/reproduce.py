@@ -12,6 +12,7 @@ from rich.table import Table
 from tastemix.cli import choices
 from tastemix.cli.console import facts, out, progress, say, warn
 from tastemix.cli.tables import Csv, Json, printed
+from tastemix.cli.written import Written, as_written
 from tastemix.data import datasets as known_datasets
 from tastemix.engine import engine_of
 from tastemix.experiments import EXPERIMENTS, FULL, QUICK, Context, plan
@@ -20,6 +21,7 @@ from tastemix.experiments.runs import Run
 from tastemix.methods.recipe import Stepwise
 
 
+@as_written
 def reproduce(
     data: Annotated[
         str,
@@ -43,7 +45,10 @@ def reproduce(
     rating: choices.Rating = "rating",
     scale: choices.ScaleOption = None,
     duplicates: choices.DuplicatesOption = "refuse",
+    missing: choices.MissingOption = None,
     engine: choices.EngineOption = None,
+    *,
+    written: Written,
 ) -> None:
     """Run the paper's experiments and report the results beside its published figures.
 
@@ -60,7 +65,9 @@ def reproduce(
     known = {status.dataset.name for status in known_datasets.known()}
     if Path(data).is_file():
         name = Path(data).name
-        ratings = choices.table(Path(data), user, item, rating, scale, duplicates)
+        ratings = choices.table(
+            data, user, item, rating, scale, duplicates, missing=missing, **written
+        )
     else:
         name, ratings = data, known_datasets.load(data, prepared=True)
     names = [part.strip() for part in only.split(",") if part.strip()]

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from tastemix.cli import choices
 from tastemix.cli.console import out, progress, say
+from tastemix.cli.written import Written, as_written
 from tastemix.data.plays import refuse_plays
 from tastemix.data.ratings import Ratings
 from tastemix.engine import engine_of
@@ -23,6 +24,7 @@ from tastemix.model.model import Model
 DEFAULT = "cnmf"
 
 
+@as_written
 def train(
     ratings: choices.File,
     output: Annotated[
@@ -89,6 +91,8 @@ def train(
         ),
     ] = None,
     engine: choices.EngineOption = None,
+    *,
+    written: Written,
 ) -> None:
     """Fit a model to a file of ratings and save it.
 
@@ -124,7 +128,7 @@ def train(
     engine_of(engine)  # a wrong name is told before the file is read
     labels = choices.items(items, items_id, items_title)
     read = choices.plays if implicit else choices.table
-    table = read(ratings, user, item, rating, scale, duplicates, missing=missing)
+    table = read(ratings, user, item, rating, scale, duplicates, missing=missing, **written)
     if feedback is None and (search or method in (None, DEFAULT)):
         with choices.in_options():
             refuse_plays(table)

@@ -15,6 +15,7 @@ from tastemix.cli import choices
 from tastemix.cli.console import out, progress, say
 from tastemix.cli.saved import item_id, opened
 from tastemix.cli.tables import Csv, Json, Output, checked, keep_or_show, print_json, printed
+from tastemix.cli.written import Written, as_written
 from tastemix.errors import ParameterError
 from tastemix.model.everyone import users_at_once
 from tastemix.model.model import Model, Of
@@ -140,6 +141,7 @@ def tastes(
     out.print(table)
 
 
+@as_written
 def evaluate(
     model: choices.Saved,
     ratings: choices.File,
@@ -147,15 +149,20 @@ def evaluate(
     item: choices.Item = "item",
     rating: choices.Rating = "rating",
     duplicates: choices.DuplicatesOption = "refuse",
+    missing: choices.MissingOption = None,
     as_json: Json = False,
     as_csv: Csv = False,
+    *,
+    written: Written,
 ) -> None:
     """Evaluate a saved model on ratings it was not trained on, with every metric.
 
     Example: tastemix evaluate movies.tastemix new-ratings.csv
     """
     fitted = load(model)
-    table = choices.table_for(fitted, ratings, user, item, rating, duplicates=duplicates)
+    table = choices.table_for(
+        fitted, ratings, user, item, rating, duplicates, missing=missing, **written
+    )
     found = fitted.evaluate(table)
     if as_json and not as_csv:
         print_json(found)

@@ -39,6 +39,8 @@ class Told:
     quote: str | None = None
     decimal: str | None = None
     header: bool | None = None
+    ids: str | None = None
+    """"text": ids are text, even if they look like numbers."""
 
     def __post_init__(self) -> None:
         if self.encoding is not None:
@@ -56,6 +58,10 @@ class Told:
             raise ParameterError(f"quote is {self.quote!r}: choose '\"', \"'\" or '' for none")
         if self.decimal not in (None, ".", ","):
             raise ParameterError(f"decimal is {self.decimal!r}: choose '.' or ','")
+        if self.ids not in (None, "text"):
+            raise ParameterError(
+                f"ids is {self.ids!r}: choose 'text', or None to find out what they are"
+            )
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -27,6 +27,8 @@ _MISSING = ("NoneType", "NAType", "NaTType")
 _UNVIEWED = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 _HASHED_AT_ONCE = 2**16
 _MANY, _FEW = 1000, 100
+_APART = 4
+"""Times as many numbers as entries in which integers lie close to each other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +156,10 @@ def encode(column: Any, what: str) -> tuple[Ids, Indices]:
     missing = pc.index(entries.is_null(), True).as_py() if _may_have_nulls(entries) else -1
     if missing >= 0:
         raise IdError(f"the {what} id in row {missing} is missing: every rating needs its {what}")
+    if kind == pa.int64() and (counted := _counted(entries)) is not None:
+        return Ids(pa.array(counted[0]), what), counted[1]
     try:
-        distinct, position = _distinct(entries)
+        distinct, places = _distinct(entries)
         plain = distinct if isinstance(kind, pa.BaseExtensionType) else _plain(distinct)
         # Two spellings of one id (1 and 1.0) become the same only here.
         merged = plain.dictionary_encode()
@@ -167,7 +171,7 @@ def encode(column: Any, what: str) -> tuple[Ids, Indices]:
     if pa.types.is_floating(plain.type):
         nowhere = np.flatnonzero(~np.isfinite(plain.to_numpy()))
         if len(nowhere):
-            row = np.flatnonzero(np.isin(position, nowhere))[0]
+            row = np.flatnonzero(np.isin(np.concatenate(places), nowhere))[0]
             value = entries[int(row)].as_py()
             raise IdError(f"the {what} id in row {row} is {value}: every rating needs its {what}")
     rank = np.empty(len(order), np.int32)
@@ -176,7 +180,7 @@ def encode(column: Any, what: str) -> tuple[Ids, Indices]:
     if isinstance(kind, pa.BaseExtensionType):
         values = kind.wrap_array(values)
     _refuse_far(values, what)
-    return Ids(values, what), rank[merged.indices.to_numpy()][position]
+    return Ids(values, what), _gathered(rank[merged.indices.to_numpy()], places, len(entries))
 
 
 def kept(values: Any, what: str, there: NDArray[np.bool_]) -> pa.ChunkedArray:
@@ -259,20 +263,48 @@ def _may_have_nulls(column: pa.ChunkedArray) -> bool:
     return bool(column.null_count)
 
 
-def _distinct(column: pa.ChunkedArray) -> tuple[pa.Array, NDArray[Any]]:
-    """The distinct values of a column, in any order, and the position of each entry among them."""
-    if pa.types.is_dictionary(column.type):
-        whole = column.combine_chunks()
-        values = whole.dictionary.cast(_UNVIEWED.get(whole.dictionary.type, whole.dictionary.type))
-        position = whole.indices.to_numpy()
-        used = np.zeros(len(values), np.bool_)
-        used[position] = True
-        return values.filter(pa.array(used)), (np.cumsum(used, dtype=np.int32) - 1)[position]
-    encoded = column.dictionary_encode().chunks
-    if not encoded:
-        return pa.array([], column.type), np.empty(0, np.int32)
-    positions = pa.chunked_array([chunk.indices for chunk in encoded])
-    return encoded[0].dictionary, positions.to_numpy()
+def _distinct(column: pa.ChunkedArray) -> tuple[pa.Array, list[Indices]]:
+    """The distinct values of a column, in any order, and by chunk the place of its entries."""
+    if not pa.types.is_dictionary(column.type):
+        chunks = column.dictionary_encode().chunks
+        places = [chunk.indices.to_numpy() for chunk in chunks]
+        return (chunks[0].dictionary if chunks else pa.array([], column.type)), places
+    chunks = column.unify_dictionaries().chunks
+    values = chunks[0].dictionary if chunks else pa.array([], column.type.value_type)
+    values = values.cast(_UNVIEWED.get(values.type, values.type))
+    places = [chunk.indices.to_numpy() for chunk in chunks]
+    used = np.zeros(len(values), np.bool_)
+    for place in places:
+        used[place] = True
+    if used.all():
+        return values, places
+    left = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return values.filter(pa.array(used)), [left[place] for place in places]
+
+
+def _gathered(numbers: Indices, places: Iterable[Any], count: int) -> Indices:
+    """The numbers at these places, one chunk after another, in fresh memory once."""
+    found, at = np.empty(count, np.int32), 0
+    for place in places:
+        numbers.take(place, out=found[at : at + len(place)], mode="clip")
+        at += len(place)
+    return found
+
+
+def _counted(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], Indices] | None:
+    """The same for integers that lie close to each other, which needs no table of them."""
+    chunks = [chunk.to_numpy() for chunk in column.chunks if len(chunk)]
+    if not chunks:
+        return None
+    low, high = min(int(c.min()) for c in chunks), max(int(c.max()) for c in chunks)
+    if high - low > _APART * len(column):
+        return None
+    used = np.zeros(high - low + 1, np.bool_)
+    for chunk in chunks:
+        used[chunk - low] = True
+    rank = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    places = (chunk - low for chunk in chunks)
+    return np.flatnonzero(used) + low, _gathered(rank, places, len(column))
 
 
 def _plain(ids: pa.Array) -> pa.Array:

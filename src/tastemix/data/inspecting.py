@@ -11,9 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tastemix.data.dialect import Column, Told
 from tastemix.data.ids import as_arrow, encode
 from tastemix.data.plays import oddity
 from tastemix.data.reading import as_values, columns_of, load
+from tastemix.data.reading_csv import NOTHING_TOLD
 from tastemix.errors import DataError
 
 BARS = 12
@@ -60,15 +62,23 @@ class Inspection:
 
 
 def inspect(
-    data: Any, user: str = "user", item: str = "item", rating: str | None = "rating"
+    data: Any,
+    user: Column = "user",
+    item: Column = "item",
+    rating: Column | None = "rating",
+    *,
+    missing: float | None = None,
+    told: Told = NOTHING_TOLD,
 ) -> Inspection:
     """What is in a table, or a csv or parquet file, of ratings: see `Inspection`.
 
     Rows with something missing are counted and left out. rating=None: every row is a play.
+    missing: a rating that means that there is none; such rows do not count.
+    told: how a csv file is written.
     """
     names = [user, item, rating]
     is_path = isinstance(data, str | os.PathLike)
-    columns = load(data, names, None) if is_path else columns_of(data, names)
+    columns = load(data, names, None, told) if is_path else columns_of(data, names)
     whole = pa.table(
         {
             name: as_arrow(column)
@@ -76,6 +86,8 @@ def inspect(
             if column is not None
         }
     )
+    if missing is not None and rating is not None:
+        whole = whole.filter(pc.fill_null(pc.not_equal(whole["rating"], missing), True))
     if len(whole) == 0:
         raise DataError("there are no ratings: the table has no rows")
     table = _complete(whole)
@@ -158,7 +170,7 @@ def _values(values: Any) -> Iterator[str]:
         if zeros > len(values) / len(distinct) * 2 or steps[0] > steps[1:].min():
             yield (
                 f"{zeros:,} ratings are 0, far from the others: where 0 stands for no rating, "
-                "leave these rows out"
+                "leave these rows out with missing=0"
             )
 
 

@@ -345,11 +345,9 @@ def read(
         if scale is not None or timestamp is not None:
             raise ParameterError(f"{path} was ingested: scale= and timestamp= were settled then")
         return open_store(path)
-    if ids not in (None, "text"):
-        raise ParameterError(f"ids is {ids!r}: choose 'text', or None to find out what they are")
-    told = Told(delimiter, encoding, quote, decimal, header)
+    told = Told(delimiter, encoding, quote, decimal, header, ids)
     columns = [user, item, rating, *([] if timestamp is None else [timestamp])]
-    found = load(path, columns, max_memory, told, as_text=ids == "text")
+    found = load(path, columns, max_memory, told)
     return _from_columns(found, scale, duplicates, missing)
 
 

@@ -28,19 +28,16 @@ def load(
     columns: Sequence[Column | None],
     max_memory: int | None,
     told: Told = NOTHING_TOLD,
-    *,
-    as_text: bool = False,
 ) -> list[pa.ChunkedArray | None]:
     """The columns of a csv or parquet file, or of a folder of parquet files: user, item, and
     perhaps rating and timestamp. One that is None has none.
 
-    told: how a csv file is written; the rest is found out.
-    as_text: whether ids are text, even if they look like numbers.
+    told: how a csv file is written, and whether ids are text; the rest is found out.
     """
     with places.files(path) as files:
         try:
             if not reading_parquet.is_parquet(files[0]):
-                return reading_csv.load(files[0], columns, max_memory, told, as_text=as_text)
+                return reading_csv.load(files[0], columns, max_memory, told)
             found = _parquet(files, columns, max_memory)
         except TastemixError:
             raise
@@ -49,7 +46,7 @@ def load(
                 f"{files[0]} cannot be read ({first_line(error)}): give a parquet file, or a csv "
                 "file and how it is written with delimiter= and encoding="
             ) from None
-    return [_texts(column) for column in found[:2]] + found[2:] if as_text else found
+    return [_texts(column) for column in found[:2]] + found[2:] if told.ids == "text" else found
 
 
 def _parquet(

@@ -33,6 +33,7 @@ from tastemix.errors import ColumnError, DataError
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _BLOCK = 4 * 2**20
+_FIRST_BLOCK = 2**18
 _LOOKED_AT = 2**20
 _EXACT_IN_FLOAT = 2**53
 NUMERIC = (pa.int64(), pa.float64(), pa.null())
@@ -49,18 +50,16 @@ def load(
     wanted: Sequence[Column | None],
     max_memory: int | None,
     told: Told = NOTHING_TOLD,
-    *,
-    as_text: bool = False,
 ) -> list[pa.ChunkedArray | None]:
     """The columns of user, item, and perhaps rating and timestamp.
 
     They are typed by the first block; if that does not hold, they are read again as text.
-    as_text: whether ids are text whatever they look like; else they are if they are in quotes.
+    Ids are text if that is told, or if they are in quotes.
     """
     csv_file = CsvFile.opened(file, wanted, max_memory, told)
     while True:
         try:
-            return _columns(csv_file, wanted, as_text)
+            return _columns(csv_file, wanted, told.ids == "text")
         except (DataError, UnicodeError) as error:
             # A byte that is not of the encoding that was guessed, further down than was looked at.
             other = csv_file.otherwise() if _is_of_encoding(error) else None
@@ -191,7 +190,8 @@ class CsvFile:
 
         parse = self._parse(lambda row: "skip")
         try:
-            with csv.open_csv(self.stream(), self._reading(), parse) as reader:
+            reading = self._reading(block_size=_FIRST_BLOCK, use_threads=False)
+            with csv.open_csv(self.stream(), reading, parse) as reader:
                 return reader.schema
         except pa.ArrowInvalid as error:
             if "Empty CSV file" not in str(error):
@@ -407,8 +407,9 @@ def _printed_integers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 def _printed_length(numbers: NDArray[np.int64]) -> int:
     """How many digits and signs these numbers print as, all together."""
-    size = np.abs(numbers)
-    length = len(size) + int(np.count_nonzero(numbers < 0))
+    size, length = numbers, len(numbers)
+    if numbers.min(initial=0) < 0:
+        size, length = np.abs(numbers), length + int(np.count_nonzero(numbers < 0))
     power, most = 10, int(size.max(initial=0))
     while power <= most:
         length += int(np.count_nonzero(size >= power))
