@@ -1,0 +1,140 @@
+"""The trials of benchmarks/choices.py: labels, and for each the settings to choose from.
+
+All start from the settings of a split; the first trial is what the others are compared with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from choice_drift import Drift
+from choice_fit import Variant
+from tastemix.engine.objective import CHOICE_ITERATIONS
+
+AROUND = (1 / 3, 1.0, 3.0)
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A fit of the library."""
+
+    noise: float
+    penalty: float
+    ridge: float
+    per_rating: float = 0.0
+    steps: int = 20
+    shrinkage: float = 15.0
+    tolerance: float = 1e-3
+    seed: int = 0
+
+
+Fit = Variant | Shipped
+Trials = dict[str, list[Fit]]
+"""A label, and the settings to choose from on the validation part."""
+
+
+def around(fit: Variant, multiples: tuple[float, ...] = AROUND, **changed: Any) -> list[Fit]:
+    return [replace(fit, penalty=fit.penalty * by, **changed) for by in multiples]
+
+
+def same(base: Variant) -> Trials:
+    own = base.noise, base.penalty, base.ridge
+    fixed = 0.0, 3.0, 6.0, 0.05
+    return {
+        "**the library**": [Shipped(*own)],
+        "the library, rows solved to 10⁻⁵ of the best gain": [Shipped(*own, tolerance=1e-5)],
+        "in NumPy": [base],
+        "the library, fixed ridges": [Shipped(*fixed)],
+        "in NumPy, fixed ridges": [Variant(*fixed)],
+    }
+
+
+def sides(base: Variant) -> Trials:
+    return {
+        "**choices of users and of items**": around(base),
+        "of users alone: which items they rated": around(base, sides=("users",)),
+        "of items alone: who rated them": around(base, sides=("items",)),
+        "neither": [replace(base, sides=())],
+    }
+
+
+def power(base: Variant) -> Trials:
+    """B changes its size with the power, and ρ with it, for rows of some 150 ratings."""
+    found: Trials = {"**\\|Ω\\| + 15 to the power of −½**": around(base)}
+    for name, exponent in (("0", 0.0), ("−¼", 0.25), ("−¾", 0.75), ("−1", 1.0)):
+        by = 150.0 ** (1 - 2 * exponent)
+        multiples = tuple(by * each for each in (1 / 9, *AROUND, 9.0))
+        found[f"of {name}"] = around(base, multiples, power=exponent)
+    return found
+
+
+def direct(base: Variant) -> Trials:
+    ways = {
+        "Z to the rows, then to the ratings": "woven",
+        "Z to the ratings alone": "alone",
+        "likewise, Z and a row's own part nonnegative": "positive",
+        "likewise, rows of any sign (SVD++)": "free",
+    }
+    found: Trials = {"**Z to the rows**": around(base)}
+    return found | {name: around(base, direct=way) for name, way in ways.items()}
+
+
+def time(base: Variant) -> Trials:
+    of_users = [
+        Drift("users", share, days) for share in (0.03, 0.1, 0.3) for days in (0.01, 0.1, 1, 30)
+    ]
+    of_items = [Drift("items", share, days) for share in (0.005, 0.02) for days in (30, 300)]
+    both = [(user, item) for user in of_users[4:8] for item in of_items[2:]]
+    return {
+        "**no drift**": [base],
+        "users' offsets drift": [replace(base, drift=(each,)) for each in of_users],
+        "items' offsets drift": [replace(base, drift=(each,)) for each in of_items],
+        "both": [replace(base, drift=each) for each in both],
+    }
+
+
+def attributes(base: Variant) -> Trials:
+    weights = 0.03, 0.1, 0.3, 1.0
+    with_them = [fit for weight in weights for fit in around(base, (1.0,), attributes=weight)]
+    alone = [replace(fit, sides=("users", "attributes")) for fit in with_them]
+    return {
+        "**choices alone**": [base],
+        "and attributes of items": with_them,
+        "attributes instead of who rated an item": alone,
+    }
+
+
+def iterations(base: Variant) -> Trials:
+    counts = {"1": 1, "2": 2, "4": 4, "solved exactly": 0}
+    order = sorted(counts, key=lambda name: counts[name] != CHOICE_ITERATIONS)
+    return {
+        f"**{name}**" if counts[name] == CHOICE_ITERATIONS else name: [
+            replace(base, iterations=counts[name])
+        ]
+        for name in order
+    }
+
+
+def library(base: Variant) -> Trials:
+    own = Shipped(base.noise, base.penalty, base.ridge)
+    found: Trials = {"**20 steps, tolerance 10⁻³, c = 15**": [own]}
+    for steps in (10, 15, 30, 40, 60):
+        found[f"{steps} steps"] = [replace(own, steps=steps)]
+    for name, tolerance in (("10⁻²", 1e-2), ("10⁻⁴", 1e-4), ("10⁻⁵", 1e-5)):
+        found[f"tolerance {name}"] = [replace(own, tolerance=tolerance)]
+    for shrinkage in (0, 5, 50, 150):
+        found[f"c = {shrinkage}"] = [replace(own, shrinkage=float(shrinkage))]
+    return found
+
+
+PARTS = {
+    "same": same,
+    "sides": sides,
+    "power": power,
+    "direct": direct,
+    "time": time,
+    "attributes": attributes,
+    "iterations": iterations,
+    "library": library,
+}
