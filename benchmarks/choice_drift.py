@@ -2,7 +2,8 @@
 
 Its mean given the errors of the ratings solves a tridiagonal system, which is what a Kalman filter
 and smoother would give. A time without a rating is asked for by a weight of zero: between ratings
-the offset is interpolated, and after the last one it is carried forward and goes to zero.
+the offset is interpolated, and after the last one it is carried forward and goes to zero. The first
+half of the solution, in the order of time, is the filter: the mean given earlier ratings alone.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solveh_banded
+from scipy.linalg import cholesky_banded, solve_banded, solveh_banded
 
 import tastemix as tm
 
@@ -21,11 +22,15 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Drift:
-    """How far offsets of a side go, as variance over that of the noise, and in how many days."""
+    """How far offsets of a side go, as variance over that of the noise, and in how many days.
+
+    With `filtered`, test ratings are predicted from earlier ones alone.
+    """
 
     side: str
     variance: float
     days: float
+    filtered: bool = False
 
 
 def drifted(
@@ -50,7 +55,7 @@ def smoothed(drift: Drift, train: tm.Ratings, error: Array, test: Any) -> Array:
     time = np.concatenate([np.asarray(p.timestamp, np.float64) for p in parts])
     weight = np.arange(len(row)) < len(train)
     seen = np.concatenate([error, np.zeros(len(row) - len(train))])
-    order = np.lexsort((time, row))
+    order = np.lexsort((weight, time, row))  # what is asked for before ratings of the same second
     row, time = row[order], time[order]
     gap = np.maximum(np.diff(time), 1.0) / (drift.days * DAY)
     stay = np.where(row[1:] == row[:-1], np.exp(-gap), 0.0)
@@ -60,10 +65,20 @@ def smoothed(drift: Drift, train: tm.Ratings, error: Array, test: Any) -> Array:
     diagonal[:-1] += share * stay**2
     bands = np.zeros((2, len(row)))
     bands[0, 1:], bands[1] = -share * stay, diagonal
-    solved = solveh_banded(bands, seen[order], overwrite_ab=True, check_finite=False)
     found = np.empty(len(row), np.float32)
-    found[order] = solved
+    found[order] = solveh_banded(bands, seen[order], check_finite=False)
+    if drift.filtered and test is not None:
+        ahead = np.append(share * stay**2, 0)
+        found[order] = np.where(weight[order], found[order], earlier(bands, seen[order], ahead))
     return found
+
+
+def earlier(bands: Array, seen: Array, ahead: Array) -> Array:
+    """The mean at every place given those before it; `ahead` is what the next one adds to A_ii."""
+    factor = cholesky_banded(bands, check_finite=False)
+    lower = np.vstack([factor[1], np.append(factor[0, 1:], 0)])
+    known = solve_banded((1, 0), lower, seen, check_finite=False)
+    return factor[1] * known / (factor[1] ** 2 - ahead)
 
 
 ROWS = {"users": "rows", "items": "indices"}
