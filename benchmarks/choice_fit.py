@@ -46,6 +46,10 @@ class Variant:
     """How Z is fitted to the ratings themselves: see `Side.follow`."""
     attributes: float = 0.0
     """The weight of an attribute of an item beside its choices."""
+    shuffled: bool = False
+    """Whether items have the attributes of others: what comes of it is not due to attributes."""
+    usual: bool = False
+    """Whether a row without ratings is a usual one, but for its attributes."""
     drift: tuple[Drift, ...] = ()
     seed: int = 0
 
@@ -72,6 +76,7 @@ class Side:
         scale = np.maximum(self.counts + self.of.shrinkage, 1) ** -self.of.power
         parts = [sp.diags_array(scale) @ self.known] if choices else []
         parts += [] if attributes is None else [attributes]
+        self.attributes = None if attributes is None else sp.csr_array(attributes)
         self.chosen = bool(parts)
         self.B = sp.hstack(parts or [sp.csr_array((len(scale), 1))], "csr").astype(np.float32)
         self.Bt = self.B.T.tocsr()
@@ -109,6 +114,15 @@ class Side:
             found = self.of.noise * np.diagonal(inner, axis1=1, axis2=2) * rated
             self.variances[:, self.movable] = found
         self.follow(grams, linear, ridges)
+
+    def place_unrated(self) -> None:
+        """Rows without ratings: the mean of the others, with attributes of their own."""
+        rated, rows = self.counts > 0, self.x
+        of_attributes = np.zeros_like(rows)
+        if self.attributes is not None:
+            of_attributes = self.attributes @ self.z[-self.attributes.shape[1] :]
+        usual = (rows - of_attributes)[rated].mean(axis=0)
+        self.x = np.where(rated[:, None], rows, np.maximum(usual + of_attributes, 0))
 
     def _ridges(self, other: Side) -> Array:
         of, shape = self.of, self.x.shape
@@ -226,6 +240,8 @@ def fitted(train: tm.Ratings, test: tm.Ratings, of: Variant, attributes: Any = N
     places = half.rows, half.indices
     users = Side(*places, shape, start.users.copy(), held.users[0], of)
     items = Side(*places[::-1], shape[::-1], start.items.copy(), held.items[0], of)
+    if of.shuffled:
+        attributes = attributes[np.random.default_rng(0).permutation(shape[1])]
     weighted = of.attributes * attributes if of.attributes else None
     users.choose("users" in of.sides, None)
     items.choose("items" in of.sides, weighted)
@@ -241,6 +257,8 @@ def fitted(train: tm.Ratings, test: tm.Ratings, of: Variant, attributes: Any = N
             error = values - products(users.x, items.x, *places)
             last = test if step == of.steps - 1 else None
             offsets, later = drifted(train, error, offsets, of.drift, last)
+    for side in (users, items) if of.usual else ():
+        side.place_unrated()
     return np.clip(products(users.x, items.x, *asked) + later, *train.scale)
 
 

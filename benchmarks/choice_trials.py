@@ -29,7 +29,14 @@ class Shipped:
     seed: int = 0
 
 
-Fit = Variant | Shipped
+@dataclass(frozen=True)
+class Default:
+    """What `tm.fit` does, with items that have no ratings."""
+
+    seed: int = 0
+
+
+Fit = Variant | Shipped | Default
 Trials = dict[str, list[Fit]]
 """A label, and the settings to choose from on the validation part."""
 
@@ -94,13 +101,17 @@ def time(base: Variant) -> Trials:
 
 
 def attributes(base: Variant) -> Trials:
+    base = replace(base, usual=True)
     weights = 0.3, 1.0, 3.0, 10.0
     with_them = [fit for weight in weights for fit in around(base, (1.0,), attributes=weight)]
-    alone = [replace(fit, sides=("users", "attributes")) for fit in with_them]
+    alone = [replace(fit, sides=("users",)) for fit in with_them]
+    others = [replace(fit, shuffled=True) for fit in with_them]
     return {
         "**choices alone**": [base],
         "and attributes of items": with_them,
+        "and those of another item, drawn at random": others,
         "attributes instead of who rated an item": alone,
+        "`tm.fit`": [Default()],
     }
 
 
@@ -122,6 +133,7 @@ def library(base: Variant) -> Trials:
         found[f"{steps} steps"] = [replace(own, steps=steps)]
     for name, tolerance in (("10⁻²", 1e-2), ("10⁻⁴", 1e-4), ("10⁻⁵", 1e-5)):
         found[f"tolerance {name}"] = [replace(own, tolerance=tolerance)]
+    found["30 steps, tolerance 10⁻⁴"] = [replace(own, steps=30, tolerance=1e-4)]
     for shrinkage in (0, 5, 50):
         found[f"c = {shrinkage}"] = [replace(own, shrinkage=float(shrinkage))]
     return found

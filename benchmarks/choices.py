@@ -33,23 +33,38 @@ import scipy.sparse as sp
 import tastemix as tm
 from beyond import DOCS, data, rmse
 from choice_fit import Variant, fitted
-from choice_trials import PARTS, Fit, Shipped
+from choice_trials import PARTS, Default, Fit, Shipped
 from peers import pages
 from readable import items_of
 
 RANK, STEPS, TRIAL_STEPS = 12, 20, 10
 STARTS = range(2)
-SHARES = {"ml-1m thinned": 0.1}
-TITLES = {"ml-100k": "MovieLens 100K", "ml-1m": "MovieLens 1M", "ml-1m thinned": "a tenth of it"}
-SPLITS = {"random": "", "newest": ", each user's newest fifth", "cut": ", after a date"}
+TITLES = {"ml-100k": "MovieLens 100K", "ml-1m": "MovieLens 1M"}
+SPLITS = {
+    "random": "",
+    "newest": ", each user's newest fifth",
+    "date": ", after a date",
+    "items": ", items without ratings",
+}
+TWO = [("ml-100k", 1.0, "random"), ("ml-1m", 1.0, "random")]
+COLUMNS = {
+    "time": [(name, 1.0, way) for way in ("random", "newest", "date") for name in TITLES],
+    "attributes": [
+        *TWO,
+        *(("ml-1m", share, "random") for share in (0.3, 0.1, 0.03)),
+        ("ml-1m", 1.0, "items"),
+    ],
+}
+"""Data set, share of its ratings and way to split it; of the other parts, TWO."""
 
 
 class Place(NamedTuple):
-    """A split of a data set."""
+    """A split of a share of a data set."""
 
     name: str
+    share: float
+    way: str
     seed: int = 0
-    way: str = "random"
 
 
 # Data
@@ -58,10 +73,9 @@ class Place(NamedTuple):
 @lru_cache(maxsize=2)
 def split(place: Place, trial: bool) -> tuple[tm.Ratings, tm.Ratings]:
     """What to learn from and what to be judged on; with trial, both out of the training part."""
-    ratings = data(place.name.partition(" ")[0])
-    if place.name in SHARES:
-        drawn = np.random.default_rng(0).random(len(ratings)) < SHARES[place.name]
-        ratings = ratings.subset(drawn)
+    ratings = data(place.name)
+    if place.share < 1:
+        ratings = ratings.subset(np.random.default_rng(0).random(len(ratings)) < place.share)
     train, test = parted(ratings, place.way, place.seed)
     return parted(train, place.way, 7) if trial else (train, test)
 
@@ -71,6 +85,10 @@ def parted(ratings: tm.Ratings, way: str, seed: int) -> tuple[tm.Ratings, tm.Rat
         return tm.holdout(ratings, seed=seed)
     if way == "newest":
         return tm.temporal(ratings)
+    if way == "items":
+        drawn = np.random.default_rng(seed).random(len(ratings.items)) < 0.1
+        taken = drawn[ratings.by_user.indices]
+        return ratings.subset(~taken), ratings.subset(taken)
     train, test = tm.temporal(ratings, cut=float(np.quantile(ratings.timestamp, 0.8)))
     half = test.by_user
     known = (train.by_user.counts[half.rows] > 0) & (train.by_item.counts[half.indices] > 0)
@@ -80,7 +98,6 @@ def parted(ratings: tm.Ratings, way: str, seed: int) -> tuple[tm.Ratings, tm.Rat
 @lru_cache(maxsize=2)
 def attributes_of(name: str) -> sp.csr_array:
     """A row per item: its genres and the decade of its year."""
-    name = name.partition(" ")[0]
     films = {film["id"]: film for film in items_of(name).to_pylist()}
     rated = [films[item] for item in data(name).items.values.to_pylist()]
     words = [{*film["genres"].split("|"), film["title"][-5:-2]} for film in rated]
@@ -94,16 +111,17 @@ def attributes_of(name: str) -> sp.csr_array:
 def error(place: Place, fit: Fit, trial: bool) -> float:
     """RMSE of a fit, clipped."""
     train, test = split(place, trial)
-    if trial:
-        fit = replace(fit, steps=TRIAL_STEPS)
-    if isinstance(fit, Variant):
-        predicted = fitted(train, test, fit, attributes_of(place.name))
+    if isinstance(fit, Default):
+        predicted = predictions(tm.CNMF(ranking=False, seed=fit.seed).fit(train), test)
+    elif isinstance(fit, Shipped):
+        predicted = predictions(shipped(train, fit), test)
     else:
-        predicted = shipped(train, test, fit)
+        tried = replace(fit, steps=TRIAL_STEPS) if trial else fit
+        predicted = fitted(train, test, tried, attributes_of(place.name))
     return rmse(predicted - test.by_user.values)
 
 
-def shipped(train: tm.Ratings, test: tm.Ratings, of: Shipped) -> np.ndarray:
+def shipped(train: tm.Ratings, of: Shipped) -> tm.Model:
     objective = tm.Objective(
         l2=of.ridge,
         l2_per_rating=of.per_rating,
@@ -113,9 +131,12 @@ def shipped(train: tm.Ratings, test: tm.Ratings, of: Shipped) -> np.ndarray:
         noise=of.noise,
     )
     recipe = tm.CNMF(rank=RANK, ranking=False, seed=of.seed).recipe_for(train)
-    model = replace(recipe, phases=[tm.Phase(objective, of.steps, of.tolerance)]).fit(train)
+    return replace(recipe, phases=[tm.Phase(objective, of.steps, of.tolerance)]).fit(train)
+
+
+def predictions(model: tm.Model, test: tm.Ratings) -> np.ndarray:
     half = test.by_user
-    return model.predict_numbers(half.rows, half.indices).clip(*train.scale)
+    return model.predict_numbers(half.rows, half.indices).clip(*test.scale)
 
 
 @lru_cache
@@ -157,12 +178,11 @@ def judged(place: Place, part: str, starts: range, pool: ProcessPoolExecutor) ->
     }
 
 
-def told(fit: Fit, base: Variant) -> str:
-    """What of a fit is not as in the base."""
+def told(fit: Variant, base: Variant) -> str:
+    """What of a fit that was chosen is not as in the base."""
     said = [f"ρ × {fit.penalty / base.penalty:.3g}"] if fit.penalty != base.penalty else []
-    if isinstance(fit, Variant):
-        said += [f"weight {fit.attributes:g}"] if fit.attributes else []
-        said += [f"{d.side} {d.variance:g} σ², {d.days:g} days" for d in fit.drift]
+    said += [f"weight {fit.attributes:g}"] if fit.attributes else []
+    said += [f"{d.side} {d.variance:g} σ², {d.days:g} days" for d in fit.drift]
     return "; ".join(said)
 
 
@@ -178,27 +198,21 @@ def table(part: str, columns: dict[str, list[dict[str, Any]]]) -> str:
             if np.any(apart):
                 shown += f" ({apart.mean():+.0f}: {apart.min():+.0f} to {apart.max():+.0f})"
             rows.setdefault(label, [label]).append(shown)
-    if any("; ".join(place[label]["settings"] for label in place) for place in places):
-        for label, row in rows.items():
-            row.append(places[0][label]["settings"])
-    header = [part, *columns]
-    header += [f"chosen, {header[-1]}"] if len(rows[label]) > len(header) else []
-    return pages.table(header, list(rows.values()))
+    return pages.table([part, *columns], list(rows.values()))
 
 
 def measured(part: str, pool: ProcessPoolExecutor) -> dict[str, list[dict[str, Any]]]:
     """A part on all its data sets: columns of the table, in each a dictionary per split."""
-    names = list(TITLES) if part == "attributes" else list(TITLES)[:2]
     columns = {}
-    for way in SPLITS if part == "time" else ["random"]:
-        for name in names:
-            five = name == "ml-100k"
-            several = five and way == "random"
-            starts = range(1) if several else range(5) if five else STARTS
-            places = [Place(name, seed, way) for seed in (range(5) if several else range(1))]
-            found = [judged(place, part, starts, pool) for place in places]
-            columns[TITLES[name] + SPLITS[way]] = found
-            print(table(part, {TITLES[name] + SPLITS[way]: found}), flush=True)
+    for name, share, way in COLUMNS.get(part, TWO):
+        title = TITLES[name] + (f", {share:.0%}" if share < 1 else "") + SPLITS[way]
+        starts = range(5) if name == "ml-100k" else STARTS
+        splits = range(1)
+        if name == "ml-100k" and way == "random":
+            starts, splits = range(1), range(5)
+        places = [Place(name, share, way, seed) for seed in splits]
+        columns[title] = [judged(place, part, starts, pool) for place in places]
+        print(table(part, {title: columns[title]}), flush=True)
     return columns
 
 
