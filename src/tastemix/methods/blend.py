@@ -25,9 +25,9 @@ FIRST = Weights(tastes=0.5, rated=1.0, popularity=0.0)
 TRIAL = Neighbours(candidates=100, tolerance=1e-3)
 """Fewer neighbours than in the end: enough to find weights by, and soon there."""
 ROUNDS = 2
-DOUBT = 0.25
+DOUBT = 0.5
 """Standard deviations of the hits by which other weights must be better."""
-SAMPLE, LEAST_SAMPLE, SAMPLED = 500, 50, 1 << 21
+SAMPLE, LEAST_SAMPLE, SAMPLED = 200, 50, 1 << 19
 """Users whose scores tell the standard deviations: as many, or fewer with so many scores."""
 CONTENDERS = 50
 """The best items of each part that may come to a list."""

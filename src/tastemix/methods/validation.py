@@ -19,11 +19,9 @@ SEED, SHARE = 0, 0.1
 LIKED = 4.0
 """Stars of an item that is worth being on a list."""
 LENGTH = 10
-ENOUGH_USERS, MOST_SCORES, AT_ONCE = 3000, 1 << 23, 1 << 22
+ENOUGH_USERS, MOST_SCORES, AT_ONCE = 1500, 1 << 23, 1 << 22
 """Users that are judged, or more while their scores for all items are so few; scores held at a
 time."""
-LEAST_USERS, MANY_SCORES = 1500, 1 << 25
-"""Fewer are judged where their scores are so many."""
 
 
 class Validation:
@@ -36,8 +34,7 @@ class Validation:
         self.learning = ratings.subset(~taken)
         self._held = ratings.subset(held[liked]).by_user
         there = np.flatnonzero(self._held.counts).astype(np.int32)
-        enough = min(ENOUGH_USERS, max(LEAST_USERS, MANY_SCORES // len(ratings.items)))
-        most = max(enough, MOST_SCORES // len(ratings.items))
+        most = max(ENOUGH_USERS, MOST_SCORES // len(ratings.items))
         if len(there) > most:
             there = there[np.linspace(0, len(there) - 1, most).astype(np.int64)]
         if len(self.learning) == 0:
