@@ -11,19 +11,20 @@ from tastemix.model.factors import AT_ONCE, Factors, Floats
 
 
 def grouped(factors: Factors, counts: NDArray[np.int64], most: int) -> Factors:
-    """With the coordinates of a member in at most so many tastes, by average linkage.
+    """With the coordinates of a member in at most so many tastes, by Ward's linkage.
 
-    The distance of two coordinates is 1 − the correlation of what they add to the items, which have
-    so many ratings each. A prediction stays the sum it was.
+    A coordinate is the vector of what it adds to the items, which have so many ratings each,
+    centred and of length one: the squared distance of two is 2 (1 − their correlation). A
+    prediction stays the sum it was.
     """
     if len(factors.coordinates) <= most:
         return replace(factors, groups=None)
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    distance = (1 - _correlation(factors, counts)).clip(0)
+    distance = np.sqrt((2 - 2 * _correlation(factors, counts)).clip(0))
     np.fill_diagonal(distance, 0)
-    found = fcluster(linkage(squareform(distance, checks=False), "average"), most, "maxclust")
+    found = fcluster(linkage(squareform(distance, checks=False), "ward"), most, "maxclust")
     _, first, labels = np.unique(found, return_index=True, return_inverse=True)
     return replace(factors, groups=tuple(np.argsort(np.argsort(first))[labels].tolist()))
 
