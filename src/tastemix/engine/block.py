@@ -242,6 +242,11 @@ class Block:
         """Show where the direction of the other side's Z takes the centres."""
         self.centres.suggest(self._rows_of("direction"))
 
+    def suggest_last(self) -> Floats:
+        """Likewise for these rows alone: its curvature there."""
+        self.centres.suggest(self._rows_of("direction"))
+        return self.centres.bend()
+
     def image(self) -> Floats:
         """What the direction does to the residual."""
         return self.suggestions.image(self._rows_of("away"), self._line("weight"))
@@ -253,6 +258,14 @@ class Block:
     def step_z(self, length: Vector) -> Floats:
         """Move Z along its direction."""
         return self.suggestions.step(length)
+
+    def bend_z(self) -> Floats:
+        """What the penalty adds to the curvature of the direction."""
+        return self.suggestions.bend()
+
+    def finish_z(self, length: Vector) -> None:
+        """Move Z along its last direction."""
+        self.suggestions.finish(length)
 
     def turn(self, keep: Vector) -> None:
         """The next direction of Z."""

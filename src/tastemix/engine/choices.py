@@ -76,15 +76,20 @@ class Choices:
             return
         begun = team.on(other, "begin", sees=("away",), changes=("direction",))
         power = added(team, other, begun)
-        for left_over in reversed(range(iterations)):
+        for _ in range(iterations - 1):
             team.on(side, "suggest", sees=("direction",), changes=("away",), later=True)
             curvature = added(team, other, team.on(other, "image", sees=("away",)))
             length = _ratios(power, curvature)
             team.on(side, "step_centres", length, changes=("centres",), later=True)
             after = added(team, other, team.on(other, "step_z", length, changes=("z",)))
-            if left_over:
-                team.on(other, "turn", _ratios(after, power), changes=("direction",), later=True)
+            team.on(other, "turn", _ratios(after, power), changes=("direction",), later=True)
             power = after
+        # The last time no residual follows, and the curvature needs no pass over the ratings.
+        bends = added(team, side, team.on(side, "suggest_last", sees=("direction",)))
+        curvature = bends + added(team, other, team.on(other, "bend_z"))
+        length = _ratios(power, curvature)
+        team.on(side, "step_centres", length, changes=("centres",), later=True)
+        team.on(other, "finish_z", length, changes=("z",), later=True)
 
 
 def _ratios(a: Floats, b: Floats) -> Vector:

@@ -232,6 +232,11 @@ struct BoundCentres {
         released([&] { return rows.suggest(direction, interrupted); });
     }
 
+    auto bend() const {
+        ready();
+        return grouped(rows.suggested.rank, [&](auto& groups) { return rows.bend(groups, interrupted); });
+    }
+
     void step(Line<float> length) {
         check_line(length, rows.centres.rank);
         released([&] { return rows.step(length.data(), interrupted); });
@@ -277,6 +282,15 @@ struct BoundSuggestions {
     void turn(Line<float> keep) {
         check_line(keep, rows.z.rank);
         released([&] { return rows.turn(keep.data(), interrupted); });
+    }
+
+    auto bend() const {
+        return grouped(rows.z.rank, [&](auto& sums) { return rows.bend(sums, interrupted); });
+    }
+
+    void finish(Line<float> length) {
+        check_line(length, rows.z.rank);
+        released([&] { return rows.finish(length.data(), interrupted); });
     }
 
     auto squares() const {
@@ -348,6 +362,7 @@ NB_MODULE(_native, m) {
         .def("left", &BoundCentres::left)
         .def("leave", &BoundCentres::leave)
         .def("suggest", &BoundCentres::suggest)
+        .def("bend", &BoundCentres::bend)
         .def("step", &BoundCentres::step)
         .def("spread", &BoundCentres::spread)
         .def_prop_ro("centres", [](BoundCentres& c) -> Rows& { return c.rows.centres; })
@@ -359,6 +374,8 @@ NB_MODULE(_native, m) {
         .def("image", &BoundSuggestions::image)
         .def("step", &BoundSuggestions::step)
         .def("turn", &BoundSuggestions::turn)
+        .def("bend", &BoundSuggestions::bend)
+        .def("finish", &BoundSuggestions::finish)
         .def("squares", &BoundSuggestions::squares)
         .def_prop_ro("z", [](BoundSuggestions& s) -> Rows& { return s.rows.z; })
         .def_prop_ro("direction", [](BoundSuggestions& s) -> Rows& { return s.rows.direction; });

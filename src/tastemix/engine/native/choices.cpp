@@ -81,6 +81,14 @@ bool Centres::suggest(const Rows& direction, Poll poll) {
     return gather(own_, direction, nullptr, scale_.data(), suggested, poll);
 }
 
+bool Centres::bend(std::vector<double>& groups, Poll poll) const {
+    const int rank = suggested.rank;
+    return column_sums(own_.rows, rank, group_, [&](int64_t row, double* sum) {
+        const float* s = suggested.row(row);
+        for (int i = 0; i < rank; i++) sum[i] += double(share_[std::size_t(row)]) * s[i] * s[i];
+    }, groups, poll);
+}
+
 bool Centres::step(const float* length, Poll poll) {
     return each_row(own_.rows, [&](int64_t row) {
         for (int i = 0; i < centres.rank; i++) centres.row(row)[i] += length[i] * suggested.row(row)[i];
@@ -166,6 +174,20 @@ bool Suggestions::turn(const float* keep, Poll poll) {
         const float* r = residual_.row(row);
         float* p = direction.row(row);
         for (int i = 0; i < z.rank; i++) p[i] = inverse_[std::size_t(row)] * r[i] + keep[i] * p[i];
+    }, poll);
+}
+
+bool Suggestions::bend(std::vector<double>& groups, Poll poll) const {
+    return column_sums(z.count, z.rank, group_, [&](int64_t row, double* sum) {
+        const float* p = direction.row(row);
+        for (int i = 0; i < z.rank; i++) sum[i] += double(ridge_) * p[i] * p[i];
+    }, groups, poll);
+}
+
+bool Suggestions::finish(const float* length, Poll poll) {
+    return each_row(z.count, [&](int64_t row) {
+        const float* p = direction.row(row);
+        for (int i = 0; i < z.rank; i++) z.row(row)[i] += length[i] * p[i];
     }, poll);
 }
 

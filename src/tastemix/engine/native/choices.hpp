@@ -28,6 +28,7 @@ class Centres {             // of rows u
     bool leave(const Rows& rows, const float* shift, Poll);
     // `suggested` becomes s_u Σ_{j∈Ω_u} p_j, p the direction of all j.
     bool suggest(const Rows& direction, Poll);
+    bool bend(std::vector<double>& groups, Poll) const;     // Σ d_u suggested_u²
     bool step(const float* length, Poll);                   // along `suggested`
     // Squares of x_u − μ_u, and the variances, summed over rows with ratings. A row whose variances are not
     // known yet counts with the squares of its entries.
@@ -55,6 +56,8 @@ class Suggestions {         // z_j of entities j of the other side, and conjugat
     // z and r move along p and q: Σ r² over the diagonal.
     bool step(const float* length, std::vector<double>& groups, Poll);
     bool turn(const float* keep, Poll);                     // the next direction
+    bool bend(std::vector<double>& groups, Poll) const;     // Σ ρ p²
+    bool finish(const float* length, Poll);                 // z moves along p, and r is needed no more
     bool squares(std::vector<double>& groups, Poll) const;  // Σ z²
 
     Rows z, direction;
