@@ -31,8 +31,9 @@ class Shipped:
 
 @dataclass(frozen=True)
 class Default:
-    """What `tm.fit` does, with items that have no ratings."""
+    """What `tm.fit` does; or `Baseline`, which is the user's mean where an item has no ratings."""
 
+    baseline: bool = False
     seed: int = 0
 
 
@@ -112,6 +113,7 @@ def attributes(base: Variant) -> Trials:
         "and those of another item, drawn at random": others,
         "attributes instead of who rated an item": alone,
         "`tm.fit`": [Default()],
+        "`Baseline`": [Default(baseline=True)],
     }
 
 

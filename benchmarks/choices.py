@@ -1,6 +1,6 @@
 """What was tried with CNMF: Z, time, attributes of items, iterations and steps.
 
-python benchmarks/choices.py                 all, about half an hour on two cores
+python benchmarks/choices.py                 all, about twenty minutes on two cores
 python benchmarks/choices.py sides time      some; the others are kept as they were measured
 
     same        how near the fit in NumPy, which is tried below, comes to the library's
@@ -112,7 +112,8 @@ def error(place: Place, fit: Fit, trial: bool) -> float:
     """RMSE of a fit, clipped."""
     train, test = split(place, trial)
     if isinstance(fit, Default):
-        predicted = predictions(tm.CNMF(ranking=False, seed=fit.seed).fit(train), test)
+        method = tm.Baseline() if fit.baseline else tm.CNMF(ranking=False, seed=fit.seed)
+        predicted = predictions(method.fit(train), test)
     elif isinstance(fit, Shipped):
         predicted = predictions(shipped(train, fit), test)
     else:
