@@ -350,8 +350,12 @@ def table(found: Figures) -> str:
         if isinstance(value, float):
             facts.append(f"| {name} | {value:.3g} |")
         elif "cpu_us" not in value and not name.startswith(STEADY):
-            facts += [f"| {name}: {key} | {one:.5g} |" for key, one in value.items()]
+            facts += [f"| {name}: {key} | {shown(one)} |" for key, one in value.items()]
     return "\n\n".join("\n".join(part) for part in (rows, calm, facts)) + "\n"
+
+
+def shown(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
 if __name__ == "__main__":
