@@ -44,6 +44,11 @@ PEOPLE = {
     ],
     "n": 10,
 }
+CALM = {
+    "recommend, kept": ("/api/v1/users/7/recommendations", ""),
+    "explanation": ("/api/v1/users/7/items/1/explanation", ""),
+    "people, five ratings": ("/api/v1/people", json.dumps(PEOPLE)),
+}
 EVERYONE = """
 local n = 0
 local spelled = {{}}
@@ -95,14 +100,13 @@ end
 """
 
 
-def at_half_the_peak(process: Process, seconds: int) -> Figures:
-    """Latencies at half the rate that wrk reached just before; the calmest of three."""
-    one, found = "/api/v1/users/7/recommendations", {}
-    for name, path, body in (
-        ("recommend, kept", one, ""),
-        ("explanation", "/api/v1/users/7/items/1/explanation", ""),
-        ("people, five ratings", "/api/v1/people", json.dumps(PEOPLE)),
-    ):
+def at_half_the_peak(process: Process, seconds: int, routes: dict[str, tuple[str, str]]) -> Figures:
+    """Latencies at half the rate that wrk reached just before; the calmest of three.
+
+    routes: paths, and bodies where there are some.
+    """
+    found = {}
+    for name, (path, body) in routes.items():
         script = POST.format(body=body) if body else ""
         peak = wrk(process.port, path, seconds, script=script)["rate"]
         some = [steady(process, path, peak / 2, seconds, body) for _ in range(3)]
@@ -283,8 +287,10 @@ def measured_parts(model: str, items: list[str], parts: list[str], given: Any) -
             found |= loads(process, len(tm.load(model).users.ids), given.seconds)
             found["constant, again"] = measured(constant, "/", given.seconds)
     if "steady" in parts:
+        with server(sys.executable, "-c", CONSTANT, forks=False) as process:
+            found |= at_half_the_peak(process, given.seconds, {"constant": ("/", "")})
         with server(*serve(model, *items)) as process:
-            found |= at_half_the_peak(process, given.seconds)
+            found |= at_half_the_peak(process, given.seconds, CALM)
     if "overload" in parts:
         with server(*serve(model, *items)) as process:
             found["overload"] = overload(process, given.overload)
