@@ -1,15 +1,15 @@
-"""The service under load, on loopback with wrk: python benchmarks/serve.py [MODEL] [--items FILE].
+"""The service under load, on loopback: python benchmarks/serve.py MODEL [--items FILE] [--parts …].
 
-Everything is in one run: a constant answer from bare ASGI behind the same server, then the routes.
-Processor time is that of the worker, from /proc. Writes docs/performance/serve.{json,md}; a part
-that is given as 0 keeps its figures of the run before.
+`loads` has a constant answer from bare ASGI behind the same server and then the routes, in one run
+with wrk, 16 connections and the processor time of the worker from /proc. `steady` is h2load at half
+the rate that wrk reached. Writes docs/performance/serve.{json,md}; parts that are not asked for
+keep their figures.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import resource
 import signal
@@ -18,8 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 import tastemix as tm
+from load import CONSTANT, Process, measured, serve, server, steady, wrk
 from tastemix.data.ratings import Half
 from tastemix.model.factors import Factors
 from tastemix.model.links import Weights
@@ -35,106 +35,20 @@ from tastemix.model.ordering import Ordering
 from tastemix.serve.finding import Finder
 
 OUT = Path(__file__).parent.parent / "docs" / "performance"
-HERTZ = os.sysconf("SC_CLK_TCK")
-STARTED = re.compile(r"http://\S+:(\d+) answers")
+PARTS = ("ready", "large", "loads", "steady", "overload", "memory", "swaps", "ends")
+STEADY = "half the peak: "
+Figures = dict[str, Any]
 PEOPLE = {
     "ratings": [
         {"item": i, "rating": r} for i, r in ((1, 5), (260, 4), (2028, 3), (593, 5), (527, 2))
     ],
     "n": 10,
 }
-CONSTANT = """
-import asyncio, socket, sys, uvicorn, uvloop
-body = b"{}"
-headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-async def app(scope, receive, send):
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-listening = socket.create_server(("127.0.0.1", 0))
-print(f"http://127.0.0.1:{listening.getsockname()[1]} answers", flush=True)
-config = uvicorn.Config(app, http="httptools", loop="uvloop", ws="none", lifespan="off",
-                        access_log=False, log_level="critical", server_header=False)
-uvicorn.Server(config).run([listening])
-"""
-
-
-class Process:
-    """A server, the process of it that answers, and its port."""
-
-    def __init__(self, started: subprocess.Popen[str], port: int, pids: list[int]) -> None:
-        self.started, self.port, self.pids = started, port, pids
-
-    def cpu(self) -> float:
-        """Seconds of processor time of the processes that answer."""
-        total = 0
-        for pid in self.pids:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            total += int(fields[11]) + int(fields[12])
-        return total / HERTZ
-
-    def memory(self) -> int:
-        """Bytes of memory of all processes, what they share counted once."""
-        pids = [self.started.pid, *children(self.started.pid)]
-        rollups = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in pids]
-        return sum(int(re.search(r"^Pss:\s+(\d+)", text, re.M)[1]) for text in rollups) * 1024  # type: ignore[index]
-
-
-def children(pid: int) -> list[int]:
-    return [int(x) for x in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-@contextmanager
-def server(*command: str, forks: bool = True) -> Iterator[Process]:
-    """A server, ended at the end."""
-    started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert started.stdout is not None
-        for line in started.stdout:
-            if found := STARTED.search(line):
-                break
-        else:
-            raise SystemExit("the server did not start")
-        pids = children(started.pid) if forks else [started.pid]
-        yield Process(started, int(found[1]), pids)
-    finally:
-        started.send_signal(signal.SIGTERM)
-        started.wait(60)
-
-
-def wrk(
-    port: int, path: str, seconds: int, connections: int = 16, script: str = ""
-) -> dict[str, Any]:
-    """What wrk says: requests, their rate, percentiles of the latency, and what failed."""
-    lua = (
-        script
-        + """
-done = function(summary, latency, requests)
-  io.write(string.format('FOUND {"requests": %d, "seconds": %f, "p50": %f, "p99": %f, '
-    .. '"connect": %d, "read": %d, "write": %d, "status": %d, "timeout": %d}\\n',
-    summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3,
-    latency:percentile(99) / 1e3, summary.errors.connect, summary.errors.read,
-    summary.errors.write, summary.errors.status, summary.errors.timeout))
-end
-"""
-    )
-    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
-        file.write(lua)
-        file.flush()
-        url = f"http://127.0.0.1:{port}{path}"
-        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "-s", file.name, url]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = json.loads(re.search(r"FOUND (.*)", said)[1])  # type: ignore[index]
-    return {**found, "rate": found["requests"] / found["seconds"]}
-
-
-def measured(process: Process, path: str, seconds: int, script: str = "") -> dict[str, Any]:
-    """A load and its processor time per request."""
-    before = process.cpu()
-    found = wrk(process.port, path, seconds, script=script)
-    found["cpu_us"] = (process.cpu() - before) / max(found["requests"], 1) * 1e6
-    return found
-
-
+CALM = {
+    "recommend, kept": ("/api/v1/users/7/recommendations", ""),
+    "explanation": ("/api/v1/users/7/items/1/explanation", ""),
+    "people, five ratings": ("/api/v1/people", json.dumps(PEOPLE)),
+}
 EVERYONE = """
 local n = 0
 local spelled = {{}}
@@ -184,6 +98,20 @@ done = function(summary, latency, requests)
     summary.requests, total, e.connect + e.read + e.write + e.timeout))
 end
 """
+
+
+def at_half_the_peak(process: Process, seconds: int, routes: dict[str, tuple[str, str]]) -> Figures:
+    """Latencies at half the rate that wrk reached just before; the calmest of three.
+
+    routes: paths, and bodies where there are some.
+    """
+    found = {}
+    for name, (path, body) in routes.items():
+        script = POST.format(body=body) if body else ""
+        peak = wrk(process.port, path, seconds, script=script)["rate"]
+        some = [steady(process, path, peak / 2, seconds, body) for _ in range(3)]
+        found[STEADY + name] = min(some, key=lambda one: one["p99 over p50"])
+    return found
 
 
 def swaps(count: int) -> dict[str, Any]:
@@ -237,11 +165,11 @@ def ends(count: int) -> dict[str, Any]:
         with server(*serve("--demo")) as process:
             url = f"http://127.0.0.1:{process.port}/api/v1/users/Ada"
             load = subprocess.Popen(
-                ["wrk", "-t1", "-c16", "-d3", url],
+                ["wrk", "-t1", "-c16", "-d2", url],
                 stdout=subprocess.PIPE,
                 text=True,
             )
-            time.sleep(1)
+            time.sleep(0.7)
             process.started.send_signal(signal.SIGTERM)
             process.started.wait(60)
             said = load.communicate()[0]
@@ -271,11 +199,6 @@ def overload(process: Process, seconds: int) -> dict[str, Any]:
         "MB after": after / 1e6,
         "recovered s": time.monotonic() - began,
     }
-
-
-def serve(*arguments: str) -> list[str]:
-    command = str(Path(sys.executable).with_name("tastemix"))
-    return [command, "serve", *arguments, "--port", "0", "--log", "off"]
 
 
 def ready(model: str, items: list[str]) -> float:
@@ -347,74 +270,98 @@ def least(call: Callable[[], Any], times: int = 8) -> float:
     return 1e3 * min(found[1:])
 
 
+def measured_parts(model: str, items: list[str], parts: list[str], given: Any) -> Figures:
+    """The figures of these parts."""
+    found: Figures = {}
+    if "ready" in parts:
+        found["ready, processor s"] = ready(model, items)
+    if "large" in parts:
+        found["3 M items, processor ms"] = large()
+    if "loads" in parts:
+        with (
+            server(sys.executable, "-c", CONSTANT, forks=False) as constant,
+            server(*serve(model, *items)) as process,
+        ):
+            wrk(constant.port, "/", 1)
+            found["constant"] = measured(constant, "/", given.seconds)
+            found |= loads(process, len(tm.load(model).users.ids), given.seconds)
+            found["constant, again"] = measured(constant, "/", given.seconds)
+    if "steady" in parts:
+        with server(sys.executable, "-c", CONSTANT, forks=False) as process:
+            found |= at_half_the_peak(process, given.seconds, {"constant": ("/", "")})
+        with server(*serve(model, *items)) as process:
+            found |= at_half_the_peak(process, given.seconds, CALM)
+    if "overload" in parts:
+        with server(*serve(model, *items)) as process:
+            found["overload"] = overload(process, given.overload)
+    if "memory" in parts:
+        for count in (1, 4):
+            with server(*serve(model, *items), "--workers", str(count)) as process:
+                for _ in range(3):
+                    wrk(process.port, "/api/v1/users/7/recommendations", 1)
+                found[f"MB of {count} worker(s)"] = process.memory() / 1e6
+    if "swaps" in parts:
+        found["swaps"] = swaps(given.swaps)
+    if "ends" in parts:
+        found["ends"] = ends(given.ends)
+    return found
+
+
 def main() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
     parser.add_argument("--items")
+    parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--swaps", type=int, default=100)
     parser.add_argument("--ends", type=int, default=20)
-    parser.add_argument("--large", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--overload", type=int, default=30)
     given = parser.parse_args()
     items = ["--items", given.items] if given.items else []
-    users = len(tm.load(given.model).users.ids)
     kept = OUT / "serve.json"
-    found: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    found["ready, processor s"] = ready(given.model, items)
-    if given.large:
-        found["3 M items, processor ms"] = large()
-    with (
-        server(sys.executable, "-c", CONSTANT, forks=False) as constant,
-        server(*serve(given.model, *items)) as process,
-    ):
-        wrk(constant.port, "/", 1)
-        found["constant"] = measured(constant, "/", given.seconds)
-        found |= loads(process, users, given.seconds)
-        found["constant, again"] = measured(constant, "/", given.seconds)
-        found["MB of one worker"] = process.memory() / 1e6
-        if given.overload:
-            found["overload"] = overload(process, given.overload)
-    with server(*serve(given.model, *items), "--workers", "4") as process:
-        for _ in range(3):
-            wrk(process.port, "/api/v1/users/7/recommendations", 1)
-        found["MB of four workers"] = process.memory() / 1e6
-    if given.swaps:
-        found["swaps"] = swaps(given.swaps)
-    if given.ends:
-        found["ends"] = ends(given.ends)
+    found: Figures = json.loads(kept.read_text()) if kept.exists() else {}
+    found |= measured_parts(given.model, items, given.parts.split(","), given)
     OUT.mkdir(exist_ok=True)
     kept.write_text(json.dumps(found, indent=2) + "\n")
     (OUT / "serve.md").write_text(table(found))
     print(table(found))
 
 
-def table(found: dict[str, Any]) -> str:
+def table(found: Figures) -> str:
     """The figures as Markdown."""
     rows = [
         "| answer | processor µs a request | requests a second | p50 ms | p99 ms |",
         "|---|---|---|---|---|",
+        *(
+            f"| {name} | {row['cpu_us']:.0f} | {row['rate']:,.0f} "
+            f"| {row['p50']:.2f} | {row['p99']:.2f} |"
+            for name, row in found.items()
+            if isinstance(row, dict) and "cpu_us" in row
+        ),
     ]
-    for name, row in found.items():
-        if isinstance(row, dict) and "cpu_us" in row:
-            rows.append(
-                f"| {name} | {row['cpu_us']:.0f} | {row['rate']:,.0f} "
-                f"| {row['p50']:.1f} | {row['p99']:.1f} |"
-            )
-    facts = [
-        f"| {name} | {value:.3g} |" for name, value in found.items() if isinstance(value, float)
+    calm = [
+        "| at half the peak | requests a second | p50 ms | p99 ms | p99 over p50 |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {name.removeprefix(STEADY)} | {row['rate']:,.0f} | {row['p50']:.2f} "
+            f"| {row['p99']:.2f} | {row['p99 over p50']:.1f} |"
+            for name, row in found.items()
+            if name.startswith(STEADY)
+        ),
     ]
-    for name in ("3 M items, processor ms", "swaps", "ends", "overload"):
-        if name in found:
-            facts += [
-                f"| {name}: {key} | {value:.4g} |"
-                if isinstance(value, float)
-                else f"| {name}: {key} | {value} |"
-                for key, value in found[name].items()
-            ]
-    return "\n".join([*rows, "", "| fact | value |", "|---|---|", *facts]) + "\n"
+    facts = ["| fact | value |", "|---|---|"]
+    for name, value in found.items():
+        if isinstance(value, float):
+            facts.append(f"| {name} | {value:.3g} |")
+        elif "cpu_us" not in value and not name.startswith(STEADY):
+            facts += [f"| {name}: {key} | {shown(one)} |" for key, one in value.items()]
+    return "\n\n".join("\n".join(part) for part in (rows, calm, facts)) + "\n"
+
+
+def shown(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
 if __name__ == "__main__":

@@ -409,3 +409,43 @@ def test_a_model_that_only_orders_shows_an_order(browser: Any, tmp_path: Path) -
         page.goto("/")
         playwright.expect(page.locator(".empty")).to_be_visible()
         page.close()
+
+
+class Clock:
+    """The milliseconds of processor time that a page takes: others at work do not change them."""
+
+    def __init__(self, page: Any) -> None:
+        self._tools = page.context.new_cdp_session(page)
+        self._tools.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def used(self) -> float:
+        found = self._tools.send("Performance.getMetrics")["metrics"]
+        return 1000 * next(each["value"] for each in found if each["name"] == "TaskDuration")
+
+
+def test_the_first_view_takes_less_than_300_ms(browser: Any, address: str) -> None:
+    views = []
+    for _ in range(3):
+        page = browser.new_page(base_url=address)
+        clock = Clock(page)
+        page.goto("/")
+        page.wait_for_selector(".map .dot")
+        views.append(clock.used())
+        page.close()
+    assert min(views) <= 300
+
+
+def test_new_bars_come_within_150_ms_of_a_rating(browser: Any, address: str) -> None:
+    page = browser.new_page(base_url=address)
+    clock, ratings = Clock(page), []
+    page.goto("/you")
+    page.wait_for_selector(READY)
+    for number in range(3):
+        before = clock.used()
+        with page.expect_response("**/people"):
+            page.locator(".offered input").first.evaluate("star => star.click()")
+        playwright.expect(page.locator(".ratings").first.locator("li")).to_have_count(number + 1)
+        page.wait_for_selector(".rec")
+        ratings.append(clock.used() - before)
+    assert min(ratings) <= 150
+    page.close()

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
 
 from tastemix.errors import TastemixError
 from tastemix.serve import openapi, pages
-from tastemix.serve.asked import Call, Route
+from tastemix.serve.asked import Call
+from tastemix.serve.bodies import Bodies, Receive
 from tastemix.serve.counts import Counts
 from tastemix.serve.guard import Guard
 from tastemix.serve.limits import Limits
 from tastemix.serve.logs import Log
+from tastemix.serve.matching import Matching, query_of
 from tastemix.serve.prepared import Prepared
-from tastemix.serve.problems import TYPE, Headers, Refused, busy
+from tastemix.serve.problems import JSON, TYPE, Headers, Refused, busy, refused_method
 from tastemix.serve.routes import PREFIX, table
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-JSON = b"application/json"
 API = PREFIX.encode() + b"/"
 SAFE: Headers = [(b"x-content-type-options", b"nosniff")]
 PAGE: Headers = [
@@ -54,14 +52,6 @@ class Reply(NamedTuple):
     """The number of its route among those that are counted."""
 
 
-class Matched(NamedTuple):
-    """A route and what stands in the places of its path."""
-
-    route: Route
-    number: int
-    path: tuple[str, ...]
-
-
 def counted(limits: Limits) -> list[str]:
     """What requests are counted by."""
     return [*dict.fromkeys(PREFIX + route.path for route in table(limits)), *OTHERS]
@@ -84,21 +74,11 @@ class Service:
         self._routes = table(self.limits)
         self._names = counted(self.limits)
         self.count(Counts(self._names, 1), 0)
-        self._by_shape: dict[tuple[int, str], list[tuple[Route, int, list[str]]]] = {}
-        for route in self._routes:
-            parts = route.path.split("/")[1:]
-            number = self._names.index(PREFIX + route.path)
-            shape = len(parts), parts[0]
-            self._by_shape.setdefault(shape, []).append((route, number, parts))
-        self._decoders = {
-            route.path: msgspec.json.Decoder(route.takes)
-            for route in self._routes
-            if route.takes is not None
-        }
+        self._matching = Matching(self._routes, self._names)
+        self._bodies = Bodies(self._routes, self.limits)
         self._encode = msgspec.json.Encoder().encode
         self._kept: dict[tuple[bytes, bytes], Reply] = {}
         self._kept_bytes = 0
-        self._reading = 0
         self._files = pages.load()
         said = openapi.described(self._routes)
         self._said = {
@@ -147,11 +127,11 @@ class Service:
         if path == API + b"comparison" and self._compared is not None:
             _only_get(method)
             return Reply(200, _about(JSON, self._compared), self._compared, OTHER_AT)
-        matched = self._match(path, method)
+        matched = self._matching.match(path[len(API) :], method)
         route = matched.route
         try:
-            body = await self._body(route, scope["headers"], receive) if route.takes else None
-            query = _query(route, scope["query_string"])
+            body = await self._bodies.read(route, scope["headers"], receive)
+            query = query_of(route, scope["query_string"])
             call = Call(self.known, self.limits, matched.path, query, body)
             content = self._encode(route.answer(call))
         except Refused as refused:
@@ -173,51 +153,6 @@ class Service:
             oldest = next(iter(self._kept))
             gone = self._kept.pop(oldest)
             self._kept_bytes -= len(gone.body) + len(oldest[0]) + len(oldest[1])
-
-    def _match(self, path: bytes, method: str) -> Matched:
-        """The route that answers; ids are decoded part by part, so they may contain slashes."""
-        try:
-            parts = [unquote_to_bytes(part).decode() for part in path[len(API) :].split(b"/")]
-        except UnicodeDecodeError:
-            raise Refused(400, "the path is not UTF-8: percent-encode it so") from None
-        allowed = []
-        for route, number, wanted in self._by_shape.get((len(parts), parts[0]), ()):
-            if all(w == p or w[0] == "{" for w, p in zip(wanted, parts, strict=True)):
-                if route.method == ("GET" if method == "HEAD" else method):
-                    places = (p for w, p in zip(wanted, parts, strict=True) if w[0] == "{")
-                    return Matched(route, number, tuple(places))
-                allowed.append(route.method)
-        if allowed:
-            _refuse_method(allowed)
-        raise Refused(404, "there is nothing at this path: see /docs")
-
-    async def _body(self, route: Route, headers: Headers, receive: Receive) -> Any:
-        most, content = self.limits.body, b""
-        for name, value in headers:
-            if name == b"content-type":
-                content = value
-            elif name == b"content-length" and int(value) > most:
-                raise _too_large(most)
-            elif name == b"content-encoding" and value.lower() != b"identity":
-                raise Refused(415, "the body is compressed: send it as it is", [CLOSE])
-        if content.partition(b";")[0].strip().lower() != JSON:
-            raise Refused(415, "send JSON, and content-type: application/json", [CLOSE])
-        if self._reading >= self.limits.requests:
-            raise busy(429, "too many requests are being read: ask again in a second")
-        self._reading += 1
-        try:
-            async with asyncio.timeout(self.limits.seconds):
-                data = await _read(receive, most)
-        except TimeoutError:
-            raise Refused(408, "the body did not arrive in time", [CLOSE]) from None
-        finally:
-            self._reading -= 1
-        try:
-            return self._decoders[route.path].decode(data)
-        except msgspec.ValidationError as error:
-            raise Refused(422, f"the body is not as described: {error}") from None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Refused(400, f"the body is not JSON: {error}") from None
 
     def _beside(self, path: bytes, method: str, headers: Headers) -> Reply:
         """Everything that is not the API."""
@@ -263,7 +198,6 @@ class Service:
         self.log.add(client, scope["method"], path, reply.status, len(reply.body), seconds)
 
 
-CLOSE = b"connection", b"close"
 PREFLIGHT: Headers = [
     (b"access-control-allow-methods", b"GET, POST, PUT"),
     (b"access-control-allow-headers", b"content-type, authorization"),
@@ -280,55 +214,9 @@ def _refusal(refused: Refused, at: int = OTHER_AT) -> Reply:
     return Reply(refused.status, [*_about(TYPE, body), *refused.headers], body, at)
 
 
-def _too_large(most: int) -> Refused:
-    return Refused(413, f"the body has more than {most:,} bytes: send less at once", [CLOSE])
-
-
 def _only_get(method: str) -> None:
     if method not in ("GET", "HEAD"):
-        _refuse_method(["GET"])
-
-
-def _refuse_method(allowed: Sequence[str]) -> None:
-    if "GET" in allowed:
-        allowed = [*allowed, "HEAD"]
-    listed = ", ".join(sorted(allowed))
-    raise Refused(405, f"this path takes {listed}", [(b"allow", listed.encode())])
-
-
-async def _read(receive: Receive, most: int) -> bytes:
-    data = b""
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Refused(400, "the body ended early")
-        data += bytes(message.get("body", b""))
-        if len(data) > most:
-            raise _too_large(most)
-        if not message.get("more_body"):
-            return data
-
-
-def _query(route: Route, text: bytes) -> Mapping[str, Any]:
-    """The parameters of a route, read or as they are by default."""
-    found = {parameter.name: parameter.default for parameter in route.parameters}
-    if not text:
-        return found
-    known = {parameter.name: parameter for parameter in route.parameters}
-    given = set()
-    try:
-        pairs = parse_qsl(
-            text.decode("ascii"), keep_blank_values=True, max_num_fields=20, errors="strict"
-        )
-    except ValueError:
-        raise Refused(400, "the query is not UTF-8, or has too many parts") from None
-    for name, value in pairs:
-        if name not in known or name in given:
-            listed = ", ".join(known) or "none"
-            raise Refused(422, f"{name[:40]!r} is not known or given twice: known are {listed}")
-        given.add(name)
-        found[name] = known[name].read(value)
-    return found
+        raise refused_method(["GET"])
 
 
 def _sent(file: pages.File, headers: Headers) -> Reply:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tastemix.data.ids import Ids, Indices
 from tastemix.data.items import Items
+from tastemix.data.lookup import Texts
 from tastemix.errors import IdError
 from tastemix.serve.shapes import Id
 
@@ -100,11 +101,14 @@ class Titles:
     def __init__(self, named: Named, labels: Items | None) -> None:
         self.named, self._labels = named, labels
         self.given = labels is not None and bool((labels.titles >= 0).any())
+        if labels is not None:
+            places: Any = labels.titles
+            self._places, self._texts = memoryview(places), Texts(labels.texts)
 
     def title(self, number: int) -> str:
         """The title of an item, or else its id."""
-        title = None if self._labels is None else self._labels.title(number)
-        return str(self.named.one(number)) if title is None else title
+        place = -1 if self._labels is None else self._places[number]
+        return str(self.named.one(number)) if place < 0 else str(self._texts[place], "utf-8")
 
     def every(self) -> pa.Array:
         """The titles of all items."""

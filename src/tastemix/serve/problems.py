@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 
 import msgspec
@@ -9,7 +10,8 @@ import msgspec
 from tastemix.serve.shapes import Problem
 
 Headers = list[tuple[bytes, bytes]]
-TYPE = b"application/problem+json"
+TYPE, JSON = b"application/problem+json", b"application/json"
+CLOSE = b"connection", b"close"
 LONGEST = 300
 """Letters of a sentence: ids in it may be long."""
 
@@ -33,3 +35,11 @@ class Refused(Exception):  # noqa: N818 - said of the request
 def busy(status: int, sentence: str, seconds: int = 1) -> Refused:
     """A refusal of what may be asked again in some seconds."""
     return Refused(status, sentence, [(b"retry-after", b"%d" % seconds)])
+
+
+def refused_method(allowed: Sequence[str]) -> Refused:
+    """The refusal of a method where only these are taken."""
+    if "GET" in allowed:
+        allowed = [*allowed, "HEAD"]
+    listed = ", ".join(sorted(allowed))
+    return Refused(405, f"this path takes {listed}", [(b"allow", listed.encode())])
