@@ -34,7 +34,7 @@ from tastemix.engine.objective import Objective
 
 RESULTS = Path(__file__).parents[1] / "docs" / "performance" / "cluster.json"
 METHODS = {"RNMF": Objective(l1=0.2), "PRD": Objective(prior="dynamic")}
-STEPS, RANK, ROUNDS, CORES = 2, 20, 5, 2
+STEPS, RANK, ROUNDS, CORES = 2, 20, 4, 2
 CALIBRATED = (3, 6)
 """Workers of the clusters on which coefficients are measured: none that is predicted."""
 
@@ -105,12 +105,10 @@ def moved(rows: int, workers: int) -> int:
     return 4 * RANK * rows * (workers - 1)
 
 
-def calibrate() -> dict[str, Any]:
-    """What a question costs a worker, what a byte between workers, and waiting a second."""
+def calibrate(ratings: tm.Ratings) -> dict[str, Any]:
+    """What a question costs, and for each worker, likewise waiting a second; and a byte moved."""
     small = tm.Ratings.from_arrays([0, 1, 600], [0, 1, 700], [1.0, 2.0, 3.0])
-    many = np.arange(400_000)
-    tall = tm.Ratings.from_arrays(many, many % 5000, np.ones(len(many)) + many % 5)
-    objective, costs = METHODS["PRD"], []
+    objective, costs, bytes_ = METHODS["PRD"], [], []
     for workers in CALIBRATED:
         with cluster(workers) as client:
             now = of_all(client)
@@ -123,30 +121,16 @@ def calibrate() -> dict[str, Any]:
             before, began = now(), time.perf_counter()
             steps(session, objective, 50)
             spent = now() - before - idle * (time.perf_counter() - began)
-            question = spent / 50 / asked
+            costs.append({"workers": workers, "question": spent / 50 / asked, "idle": idle})
             placed.close()
-            placed = Dask(client, every=10**6).place(tall)
-            far, near = (
-                placed.open(RandomStart(RANK)),
-                CpuEngine().place(tall).open(RandomStart(RANK)),
-            )
-            for session in (far, near):
-                steps(session, objective, 1)
-            found = [
-                (measured(far, objective, now), measured(near, objective, processor_time))
-                for _ in range(ROUNDS)
-            ]
-            (cost, wall), here = min(far for far, _ in found), min(near for _, (near, _) in found)
-            rows = len(tall.users) + len(tall.items)
-            byte = (cost - here - asked * question - idle * wall) / moved(rows, workers)
-            costs.append({"workers": workers, "question": question, "byte": byte, "idle": idle})
-            print(costs[-1], flush=True)
-            placed.close()
+        for name, run in step(ratings, workers).items():
+            beside = run["two_threads"] + asked * costs[-1]["question"] + idle * run["seconds"]
+            bytes_.append((run["cluster"] - beside) / run["bytes"])
+            print(workers, name, run, bytes_[-1], flush=True)
     return {
         "question": line(costs, "question"),
         "idle": line(costs, "idle"),
-        "byte": sum(cost["byte"] for cost in costs) / len(costs),
-        "measured": costs,
+        "byte": sum(bytes_) / len(bytes_),
     }
 
 
@@ -157,9 +141,16 @@ def line(costs: list[dict[str, Any]], name: str) -> tuple[float, float]:
     return one[name] - each * one["workers"], each
 
 
-def step(ratings: tm.Ratings, workers: int, model: dict[str, Any]) -> dict[str, Any]:
+def said(run: dict[str, Any], workers: int, model: dict[str, Any]) -> float:
+    """The processor time of a step by the cost model."""
+    question, idle = (model[name][0] + workers * model[name][1] for name in ("question", "idle"))
+    cost = run["two_threads"] + run["questions"] * question + run["seconds"] * idle
+    return float(cost + run["bytes"] * model["byte"])
+
+
+def step(ratings: tm.Ratings, workers: int) -> dict[str, Any]:
     """A step of every method here and on a cluster, by turns; the least of several rounds."""
-    found: dict[str, Any] = {"workers": workers}
+    found: dict[str, Any] = {}
     rows = len(ratings.users) + len(ratings.items)
     with cluster(workers) as client:
         placed, now = Dask(client).place(ratings), of_all(client)
@@ -176,12 +167,6 @@ def step(ratings: tm.Ratings, workers: int, model: dict[str, Any]) -> dict[str, 
                 for _ in range(2):
                     taken["cluster"].append(measured(far, objective, now))
             (one, _), (two, _), (cost, wall) = (min(taken[of]) for of in taken)
-            said = (
-                two
-                + asked * (model["question"][0] + workers * model["question"][1])
-                + model["byte"] * moved(rows, workers)
-                + wall * (model["idle"][0] + workers * model["idle"][1])
-            )
             same = all(map(np.array_equal, far.factors(), near.factors()))
             found[name] = {
                 "one_thread": one,
@@ -190,10 +175,8 @@ def step(ratings: tm.Ratings, workers: int, model: dict[str, Any]) -> dict[str, 
                 "seconds": wall,
                 "questions": asked,
                 "bytes": moved(rows, workers),
-                "model": said,
                 "same_bits": same,
             }
-            print(name, found[name], flush=True)
         placed.close()
     return found
 
@@ -221,11 +204,12 @@ def show() -> None:
     for name in METHODS:
         for workers in (2, 4, 8):
             run = known[f"workers_{workers}"][name]
+            cost = said(run, workers, model)
             lines.append(
                 f"| {name} | {workers} | {run['one_thread']:.3f} | {run['two_threads']:.3f} | "
                 f"{run['cluster']:.3f} | {run['cluster'] / run['two_threads']:.2f} | "
-                f"{run['questions']} | {run['bytes'] / 1e6:.0f} | {run['model']:.3f} | "
-                f"{run['model'] / run['cluster'] - 1:+.0%} |"
+                f"{run['questions']} | {run['bytes'] / 1e6:.0f} | {cost:.3f} | "
+                f"{cost / run['cluster'] - 1:+.0%} |"
             )
     (base, each), (idle, waiting) = model["question"], model["idle"]
     lines += [
@@ -233,7 +217,7 @@ def show() -> None:
         f"A question costs {base * 1e3:.2f} ms and {each * 1e3:.2f} ms for each worker, a byte "
         f"between workers {model['byte'] * 1e9:.2f} ns, a second {idle * 1e3:.0f} ms and "
         f"{waiting * 1e3:.0f} ms for each worker, measured on clusters of "
-        f"{' and '.join(map(str, CALIBRATED))} workers with few ratings.",
+        f"{' and '.join(map(str, CALIBRATED))} workers.",
     ]
     if kills := known.get("kills"):
         lines += ["", *sentences(kills)]
@@ -251,13 +235,13 @@ def main() -> None:
     options.folder.mkdir(exist_ok=True)
     if options.what == "show":
         return show()
-    if options.what == "calibrate":
-        return note(model=calibrate())
     ratings = generated(options.folder, count)
+    if options.what == "calibrate":
+        return note(model=calibrate(ratings))
     if options.what == "kills":
         return note(kills=fits_that_lose(ratings, options.folder))
-    model = json.loads(RESULTS.read_text())["model"]
-    found = step(ratings, options.workers, model)
+    found = step(ratings, options.workers)
+    print(found)
     about = {"ratings": count, "users": len(ratings.users), "items": len(ratings.items)}
     return note(ratings=about, **{f"workers_{options.workers}": found})
 

@@ -106,6 +106,7 @@ class Phased:
             session = placed.open(first, held, shift=shift)
             history = trained(session, recipe, part, patience, on_step)
             factors = Factors.of(session, shift, held)
+        del session, placed, part  # they hold as much as the factors
         unknown: Unknown = "average" if takes_average(recipe.phases) else "mean"
         return Model.of(
             self, factors, ratings, tuple(recipe.phases), tuple(history), unknown=unknown

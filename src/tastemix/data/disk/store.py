@@ -105,6 +105,7 @@ class Store:
         source = self._array(SOURCE_ROWS) if about.timestamps else None
         known = Known(self.half("items"), about.fingerprint, os.path.abspath(self.folder))
         users, items = (self.ids(side, max_memory) for side in SIDES)
+        pa.default_memory_pool().release_unused()
         by_user = self.half("users")
         return Ratings(users, items, by_user, about.scale, when, source, about.dated, known)
 
