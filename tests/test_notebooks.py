@@ -1,4 +1,4 @@
-"""The notebooks of the documentation run from top to bottom; `make docs` executes and shows them."""
+"""The notebooks of the documentation run from top to bottom; `make docs` shows what they print."""
 
 from __future__ import annotations
 
