@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard src/tastemix/engine/native/*)
 
-.PHONY: demo test check format fuzz kills sanitize bench bench-peers docs picture clean
+.PHONY: demo test check format fuzz kills sanitize bench bench-peers docs wheel picture clean
 SECONDS ?= 60
 
 demo: $(VENV)/.installed  ## the main job on embedded data
@@ -48,6 +48,10 @@ bench-peers: $(VENV)/.installed  ## beside other libraries, each in .venv-peers/
 
 docs: $(VENV)/.docs  ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+wheel: $(VENV)/.installed  ## sdist and manylinux wheels into dist/, each tried; PYTHONS="python3.11 python3.12"
+	$(BIN)/python -m pip install --quiet --editable '.[release]'
+	$(BIN)/python tools/wheels.py $(PYTHONS)
 
 picture: $(VENV)/.installed  ## the picture in the README
 	$(BIN)/python tools/picture.py

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,10 @@ def test_missing_headers_are_one_sentence(bare: Path, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "found no Python headers for 'python'" in done.stderr
     assert "apt-get install python3-dev" in done.stderr
+
+
+def test_the_version_is_said_in_one_place_and_cited() -> None:
+    root = PREFLIGHT.parent.parent
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    assert f"\nversion: {project['version']}\n" in (root / "CITATION.cff").read_text()
+    assert f"\n## [{project['version']}]" in (root / "CHANGELOG.md").read_text()

@@ -28,7 +28,7 @@ STYLE = (
     ".tm-card table{border-collapse:collapse;margin:.3em 0 .6em;background:none;"
     "font:inherit;color:inherit}"
     ".tm-card th,.tm-card td{padding:.15em .7em .15em 0;text-align:left;vertical-align:middle;"
-    "border:0;background:none;color:inherit;max-width:36em}"
+    "border:0;background:none;color:inherit;max-width:36em}.tm-card td:not(.n){min-width:7em}"
     ".tm-card th{font-weight:600;border-bottom:1px solid;border-color:color-mix(in srgb,"
     "currentColor 30%,transparent)}"
     ".tm-card .n{text-align:right;font-variant-numeric:tabular-nums}"
@@ -74,7 +74,7 @@ def of_table(table: pa.Table) -> str:
 
 
 def of_tastes(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A row for each taste: what it adds, and its items."""
+    """A row for each taste: what it adds, its items, and its name where items have titles."""
     tastes: dict[int, list[Mapping[str, Any]]] = {}
     for row in rows:
         tastes.setdefault(row["taste"], []).append(row)
@@ -82,11 +82,13 @@ def of_tastes(rows: Sequence[Mapping[str, Any]]) -> str:
         {
             "taste": str(taste),
             "adds": some[0]["adds"],
+            "named": some[0]["name"],
             "its items": ", ".join(called(dict(row)) for row in some),
         }
         for taste, some in tastes.items()
     ]
-    return _card(_table(["taste", "adds", "its items"], lines, ("adds",), longest=160))
+    named = ["named"] if any("title" in row for row in rows) else []
+    return _card(_table(["taste", "adds", *named, "its items"], lines, ("adds",), longest=160))
 
 
 def of_model(model: Model) -> str:
