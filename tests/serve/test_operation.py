@@ -22,7 +22,7 @@ from tests.cli.commands import started
 from tests.serve.running import PATIENCE, Answer, Running, asked, running
 
 TOKEN = "a-token-of-some-length"
-PATH = "/api/v1/users/Ada/recommendations?n=5"
+PATH = "/api/v1/users/Ada/recommendations?n=20"
 
 
 def until(true: Callable[[], Any], seconds: float = PATIENCE) -> Any:
@@ -84,7 +84,7 @@ def test_models_are_changed_under_load_and_no_answer_is_lost_or_mixed(
     home = tmp_path / "m"
     dishes.save(home)
     right = {
-        tuple(model.recommend("Ada", 5)["item"].to_pylist()): at
+        tuple(model.recommend("Ada", 20)["item"].to_pylist()): at
         for at, model in enumerate((dishes, other))
     }
     assert len(right) == 2
