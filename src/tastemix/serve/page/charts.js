@@ -209,7 +209,7 @@ function names(spokes, side, tastes, rim, width, height) {
   const letters = (width / 2 - rim - 30) / 6.4;
   return spokes.map(({ taste, x, y }, at) => [
     s("path", { class: `spoke taste-${taste}`, d: `M${x},${y}L${side * (rim + 18)},${heights[at]}` }),
-    name(taste, tastes[taste - 1].name.split(/: (.*)/, 2).map((text) =>
+    name(taste, tastes[taste - 1].name.split(/: ([^·]+)$/, 2).map((text) =>
       text.length > letters ? `${text.slice(0, letters - 1)}…` : text),
     side * (rim + 26), heights[at], side < 0 ? "end" : "start"),
   ]);
