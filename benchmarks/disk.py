@@ -192,6 +192,7 @@ def measure_equal(folder: Path, ratings: int) -> None:
     from tastemix.data.disk.writing import write
 
     found: dict[str, Any] = {"ratings": ratings}
+    folder.mkdir(parents=True, exist_ok=True)
     for kind in ("numbers", "text"):
         with tempfile.TemporaryDirectory(dir=folder) as inside:
             parts, here = Path(inside) / "parts", Path(inside)
@@ -268,7 +269,7 @@ def show() -> None:
         ] + [""]
     if took := known.get("fit"):
         lines += [
-            f"{took['ratings']:,} ratings, rank {took['rank']}, {took['steps']} steps; cold: the "
+            f"{took['ratings']:,} ratings, rank {took['rank']}, steps: {took['steps']}; cold: the "
             "page cache dropped before every survey and every descent. The disk gives "
             f"{took['disk_gb_a_second']} GB a second to one reader, and a step of RNMF reads both "
             "halves twice, of PRD once.",
