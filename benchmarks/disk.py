@@ -207,7 +207,6 @@ def measure_equal(folder: Path, ratings: int) -> None:
             found[kind] = {
                 "same_bytes": sums(here / "known.tmr") == sums(here / "ratings.tmr"),
                 "microseconds_a_rating": round(took["processor"] / ratings * 1e6, 3),
-                "peak_mb": took["peak_mb"],
                 "from_table_microseconds_a_rating": round(seconds / ratings * 1e6, 3),
             }
     note(equal=found)
@@ -263,7 +262,6 @@ def show() -> None:
             for name, key in (
                 ("the bytes of `Ratings.from_table`", "same_bytes"),
                 ("ingest, µs a rating", "microseconds_a_rating"),
-                ("ingest, peak MB", "peak_mb"),
                 ("`from_table`, µs a rating", "from_table_microseconds_a_rating"),
             )
         ] + [""]
