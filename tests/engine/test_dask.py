@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -23,7 +23,7 @@ from tests.engine.test_estimated import OBJECTIVE as ESTIMATED
 
 distributed = pytest.importorskip("distributed")
 from tastemix.engine.dask import Dask, cluster  # noqa: E402
-from tastemix.engine.dask.team import Layout  # noqa: E402
+from tastemix.engine.dask.team import DaskTeam, Layout  # noqa: E402
 
 RATINGS = random_ratings(3000, 2600, 0.006, seed=1)
 """Six chunks of users and of items."""
@@ -312,6 +312,40 @@ def test_blocks_of_a_lost_worker_go_to_the_others_evenly() -> None:
     held = [layout.owners["users", number] for number in range(6)]
     assert sorted(held) == ["a"] * 3 + ["c"] * 3
     assert all(layout.owners[key] == owner for key, owner in before.items() if owner in ("a", "c"))
+
+
+class Recorder:
+    """A cluster of one worker, which notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, list[str], list[str]]] = []
+
+    def ask(self, _: Any, question: Any, workers: Any, beside: Any) -> dict[str, Any]:
+        views, steps = [view.name for view in question.views], [step[0] for step in question.steps]
+        self.asked.append((question.side, views, steps))
+        return {owner: [None] * len(places) for owner, places in question.blocks.items()}
+
+
+def test_blocks_see_what_others_held_when_they_were_asked() -> None:
+    layout = Layout("fit", {"users": [0, 9], "items": [0, 9]}, {}, {}, {})
+    layout.share_out(["a"])
+    there = Recorder()
+    team: Any = DaskTeam(cast(Any, there), layout, "session", cast(Any, None))
+    team.on("users", "first", changes=("away",), later=True)
+    team.on("items", "second", sees=("away",), changes=("z",), later=True)
+    team.on("users", "third", sees=("z",), later=True)
+    assert there.asked == []
+    team.on("items", "turn", changes=("z",))
+    assert there.asked == [
+        ("users", [], ["first"]),
+        ("items", ["away"], ["second"]),
+        ("users", ["z"], ["third"]),
+        ("items", [], ["turn"]),
+    ]
+    there.asked.clear()
+    team.on("users", "again", sees=("z",))
+    team.on("users", "again", sees=("z",))
+    assert there.asked == [("users", ["z"], ["again"]), ("users", [], ["again"])]
 
 
 def test_dask_is_imported_only_when_it_is_used() -> None:

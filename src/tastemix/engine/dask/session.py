@@ -147,7 +147,6 @@ class DaskSession:
             shift=self._shift,
             rank=self._rank,
             group=placed.layout.group,
-            rows={side: placed.layout.rows(side) for side in SIDES},
         )
         self._team.open(opening)
         session = BlockSession(

@@ -49,7 +49,6 @@ class Opening(NamedTuple):
     shift: float
     rank: int
     group: dict[Side, int]
-    rows: dict[Side, int]
 
 
 @dataclass
