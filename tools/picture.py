@@ -18,6 +18,8 @@ COLOURS = {
     "green": "#66a182",
     "smoky": "#5c5c5c",
 }
+LETTER, MARGIN = 0.056, 0.12
+"""Stars: the width of a letter, and what is left beside a text."""
 PERSON = "Abeni"
 DISHES = ("Macaroni and Cheese", "Smoked Duck Breast", "Dan Dan Noodles", "Sachertorte")
 
@@ -33,6 +35,11 @@ def taste_names(model: tm.Model) -> dict[str, str]:
     return names
 
 
+def fits(text: str, value: float) -> bool:
+    """Whether a text has room in a bar of so many stars."""
+    return value > LETTER * len(text) + MARGIN
+
+
 def main() -> None:
     """Fit, take four predictions apart, draw."""
     model = tm.RNMF(6).fit(demo.ratings())
@@ -44,11 +51,13 @@ def main() -> None:
         for part in model.explain(PERSON, dish).to_pylist():
             taste, value = names[part["part"]], part["value"]
             axes.barh(row, value, left=left, color=COLOURS[taste], height=0.62)
-            if value > 0.45:
-                axes.text(
-                    left + value / 2, row, f"{taste} {value:.1f}",
-                    ha="center", va="center", color="white", fontsize=9.5,
-                )  # fmt: skip
+            label = next(
+                (text for text in (f"{taste} {value:.1f}", taste) if fits(text, value)), ""
+            )
+            axes.text(
+                left + value / 2, row, label,
+                ha="center", va="center", color="white", fontsize=9.5,
+            )  # fmt: skip
             left += value
         axes.text(left + 0.05, row, f"{left:.1f}", va="center", fontsize=11, fontweight="bold")
     axes.set_yticks(range(len(DISHES)), reversed(DISHES), fontsize=11)

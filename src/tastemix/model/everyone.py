@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tastemix.engine.base import Engine
 from tastemix.engine.spreading import Spreading
@@ -100,9 +99,11 @@ def _load(saved: Path) -> Model:
 
 def write_part(model: Model, part: Part) -> None:
     """One of them, complete or not there at all."""
+    from pyarrow import parquet
+
     reader = _of(model, part.n, part.first, part.last)
     beside = part.file.with_name(f".{part.file.name}-{secrets.token_hex(8)}")
-    with pq.ParquetWriter(beside, reader.schema) as writer:
+    with parquet.ParquetWriter(beside, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)
     beside.replace(part.file)

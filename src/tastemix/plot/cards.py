@@ -35,6 +35,8 @@ STYLE = (
     ".tm-card p{margin:.2em 0;opacity:.75}.tm-card b{font-weight:600}"
     ".tm-card svg{display:block}.tm-card rect{fill:#1b8a8f}.tm-card .less{fill:#d55400}</style>"
 )
+TABLE = '<table class="tm-table">'
+"""With a class, since themes restyle tables that have none."""
 SUMMARY = ("rmse", "mae", "ndcg", "rank_score", "catalogue_precision_at_10")
 
 
@@ -146,7 +148,7 @@ def of_results(results: Results) -> str:
         f"<p>{escape(name)} failed: {escape(why)}</p>" for name, why in results.failures.items()
     )
     return _card(
-        f'<table><tr><th>method</th>{head}<th class="n">seconds</th></tr>{"".join(lines)}</table>'
+        f'{TABLE}<tr><th>method</th>{head}<th class="n">seconds</th></tr>{"".join(lines)}</table>'
         + failed
     )
 
@@ -174,7 +176,7 @@ def _table(
             if name == bar:
                 line += f"<td>{_bar(row[name], most)}</td>"
         lines.append(f"<tr>{line}</tr>")
-    return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
+    return f"{TABLE}<tr>{head}</tr>{''.join(lines)}</table>"
 
 
 def _bar(value: Any, most: float) -> str:
