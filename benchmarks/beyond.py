@@ -306,9 +306,11 @@ def sparse() -> None:
         apart = 0.0
         for low, high in SCALES:
             unit = (high - low) / 4
-            values = train.by_user.values.astype(np.float64)
-            other = replace(train.by_user, values=(low + (values - 1) * unit).astype(np.float32))
-            model = tm.CNMF(ranking=0).fit(replace(train, by_user=other, scale=(low, high)))
+
+            def stretched(values: Any, low: float = low, unit: float = unit) -> Any:
+                return (low + (values.astype(np.float64) - 1) * unit).astype(np.float32)
+
+            model = tm.CNMF(ranking=0).fit(train.having(stretched, (low, high)))
             found = (model.predict_numbers(*pairs) - low) / unit + 1
             apart = max(apart, float(np.abs(found - ours).max()) / 4)
         own = rmse(ours - half.values)

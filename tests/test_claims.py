@@ -123,6 +123,40 @@ def test_the_errors_of_cnmf(name: str, one: float, mean: float) -> None:
     assert errors(name, "CNMF, mean of 4") <= mean
 
 
+def test_the_default_can_be_read() -> None:
+    found = measured("beyond/readable")["MovieLens 1M"]["`tm.fit`: CNMF"]
+    mean = {figure: sum(values) / len(values) for figure, values in found.items()}
+    assert mean["rmse"] <= 0.833
+    assert mean["genres"] >= 0.4
+    assert mean["parts"] <= 7
+    assert mean["baseline"] <= 1 / 3
+
+
+def test_who_is_new_is_predicted_better_than_by_means() -> None:
+    for side in ("users", "items"):
+        found = measured("beyond/newcomers")[side]
+        assert found["given"] == [0, 1, 2, 5, 10, 20]
+        pairs = list(zip(found["ours"], found["means"], strict=True))
+        assert all(ours <= means for ours, means in pairs)
+        assert pairs[-1][0] <= pairs[-1][1] - 0.025
+
+
+def test_few_ratings_and_other_scales_are_predicted_better_than_by_offsets() -> None:
+    for found in measured("beyond/sparse")["sets"].values():
+        assert found["ours"] <= found["baseline"]
+        assert found["apart"] < 0.001
+
+
+@pytest.mark.parametrize("name", ["ml-1m", "ml-100k", "thinned", "finefoods-users6plus"])
+def test_lists_are_as_good_as_those_of_tuned_ease(name: str) -> None:
+    rows = measured("beyond/topn")[name]["rows"]
+    found = {
+        row: sum(fold["precision_at_10"] for fold in folds) / len(folds)
+        for row, folds in rows.items()
+    }
+    assert found["**`tm.fit`**"] >= found["EASE on stars, λ tuned"]
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_the_predicted_spread_is_likelier_than_a_constant_one(name: str) -> None:
     found = measured("beyond/errors")["sets"][name]

@@ -5,7 +5,8 @@
 #
 # The sanitizer is loaded into Python before all else. Leaks are not looked for: Python leaves
 # much behind when it ends. A finding ends the process and the tests with it, and is shown.
-# The thread sanitizer knows no threads after a fork: tests of those are left out.
+# The thread sanitizer knows no threads after a fork: tests of those are left out. So is, with the
+# address sanitizer, the compiler of CUDA kernels, which does not find its own parts then.
 set -eu
 cd "$(dirname "$0")/.."
 what=$1

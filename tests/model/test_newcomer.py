@@ -12,7 +12,8 @@ from tests.conftest import random_ratings
 
 RATINGS = random_ratings(120, 60, 0.3)
 MODEL = tm.CNMF(rank=4, steps=10, noise=0.6, choice_penalty=3.0).fit(RATINGS)
-FADE, OFFSET, MEAN = 3.0, 5.0, 5.0
+FADE, MEAN = 3.0, 5.0
+OFFSET = {"users": 5.0, "items": 2.0}
 
 
 def shrunk_means(side: str) -> np.ndarray:
@@ -42,7 +43,7 @@ def test_new_rows_go_from_the_means_to_the_tastes(side: str, count: int) -> None
     ratings = fold_in.given(given, MODEL.population(other).ids, MODEL.scale)
     row = fold_in.rows(ratings.half(side), MODEL.factors, side, MODEL.phases, CpuEngine())[0]
     means, trust = shrunk_means(other), count / (count + FADE)
-    offset = sum(value - means[at] for at, value in given.items()) / (count + OFFSET)
+    offset = sum(value - means[at] for at, value in given.items()) / (count + OFFSET[side])
     by_tastes = MODEL.factors.side(other) @ row + MODEL.factors.shift
     expected = trust * by_tastes + (1 - trust) * (means + offset)
     new = MODEL.fold_in(given) if side == "users" else MODEL.fold_in_item(given)

@@ -17,8 +17,9 @@ from tastemix.model.factors import Factors, Population
 
 FADE = 3.0
 """Ratings at which both count the same."""
-OFFSET_SHRINKAGE = 5.0
-"""Ratings that say as much of someone's offset as is known before: noise over spread."""
+OFFSET_SHRINKAGE: dict[Side, float] = {"users": 5.0, "items": 2.0}
+"""Ratings that say as much of someone's offset as is known before: noise over spread. Items differ
+more than users do."""
 MEAN_SHRINKAGE = 5.0
 """Likewise of a mean, which is drawn towards what the usual row predicts."""
 
@@ -68,7 +69,7 @@ class Newcomers:
         left = FADE / (counts + FADE)
         residuals = half.values.astype(np.float64) - self.factors.shift - self.means[half.indices]
         sums = np.bincount(half.rows, residuals, len(counts))
-        offsets = left * sums / (counts + OFFSET_SHRINKAGE)
+        offsets = left * sums / (counts + OFFSET_SHRINKAGE[self.side])
         found = np.column_stack([rows * (1 - left)[:, None], left])
         for coordinate in self.factors.held.of(OTHER[self.side]):
             found[:, coordinate] += offsets
