@@ -362,7 +362,7 @@ template <int L> INLINE bool unknown(const HalfStep& h, int64_t row, int width) 
 
 // σ² diag(Q⁻¹) over the coordinates that move. Q = UᵀU, in place from the top; then M = (U⁻¹)ᵀ, row by
 // row, below the diagonal and on it, where U is no longer needed. A column of M has the squares of one entry.
-// False if it left off.
+// False if it left off: then the row's variances are zero, as if never found.
 template <int L, int N> bool spread(const HalfStep& h, Row& row, int width, Asking& asking) {
     float* q = row.own;
     const Mask<L> lane = iota<L>();
@@ -373,6 +373,11 @@ template <int L, int N> bool spread(const HalfStep& h, Row& row, int width, Aski
         for (int c = 0; c < width; c++) at(r, c) = at(c, r) = 0;
         at(r, r) = 1;
     }
+    float* v = h.variances + row.number * width;
+    const auto forget = [&] {
+        for (int i = 0; i < width; i += L) store<L>(v + i, Vec<L>{});
+        return false;
+    };
     for (int k = 0; k < width; k++) {
         const float pivot = at(k, k) > smallest_curvature ? at(k, k) : smallest_curvature;
         const float inverse = 1 / __builtin_sqrtf(pivot);
@@ -380,17 +385,16 @@ template <int L, int N> bool spread(const HalfStep& h, Row& row, int width, Aski
         for (int r = k + 1; r < width; r++) {
             const float f = at(k, r);
             if (f == 0) continue;
-            if (N == 0 && asking.late(width - r)) return false;
+            if (N == 0 && asking.late(width - r)) return forget();
             for (int i = r / L * L; i < width; i += L)
                 store<L>(&at(r, i), load<L>(&at(r, i)) - f * load<L>(&at(k, i)));
         }
     }
-    float* v = h.variances + row.number * width;
-    for (int i = 0; i < width; i += L) store<L>(v + i, Vec<L>{});
+    forget();
     for (int t = 0; t < width; t++) {
         const float inverse = 1 / at(t, t);
         for (int i = 0; i <= t; i += L) {
-            if (N == 0 && asking.late(L * (t - i))) return false;
+            if (N == 0 && asking.late(L * (t - i))) return forget();
             Vec<L> m = i + lane == t ? all<L>(1.0f) : Vec<L>{};
             for (int s = i; s < t; s++) {
                 const Vec<L> earlier = load<L>(&at(s, i));
