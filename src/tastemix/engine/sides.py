@@ -63,10 +63,9 @@ class Pull(NamedTuple):
     variances: Matrix | None = None
     """Of the rows of the other side."""
 
-    def columns(self, first: int, last: int) -> Pull:
-        """That of some neighbouring coordinates."""
-        here = slice(first, last)
-        parts: list[Any] = [x if x is None else np.ascontiguousarray(x[..., here]) for x in self]
+    def columns(self, some: slice | NDArray[np.intp]) -> Pull:
+        """That of some coordinates."""
+        parts: list[Any] = [x if x is None else np.ascontiguousarray(x[..., some]) for x in self]
         return Pull(*parts)
 
     def widened(self, mean: float) -> Pull:
@@ -113,6 +112,6 @@ class Pulls(NamedTuple):
         new = pull._replace(z=none, variances=None if pull.variances is None else none)
         return self._replace(items=new) if side == "users" else self._replace(users=new)
 
-    def columns(self, first: int, last: int) -> Pulls:
-        """Those of some neighbouring coordinates."""
-        return Pulls(*(pull.columns(first, last) for pull in self))
+    def columns(self, some: slice | NDArray[np.intp]) -> Pulls:
+        """Those of some coordinates."""
+        return Pulls(*(pull.columns(some) for pull in self))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from tastemix.training.early_stop import part_of
 from tastemix.training.loop import OnStep, Step
 
 LEAST_RANK = 4
+FEWEST = 50
+"""Ratings by which a part of them may settle anything."""
 
 
 class Averaged:
@@ -104,8 +106,12 @@ class Averaged:
             method = self.settled(learning)
             recipe = method.recipe_for(stars)
             trial, rest = parted(self.steps)
-            tried, _ = learning.fits.one(lasting(member(recipe, 0, self.members), trial))
-            first = lasting(recipe, rest), tried
+            tried, begun = learning.fits.one(lasting(member(recipe, 0, self.members), trial))
+            if watch is not None and watch.ended:
+                rest = 0
+            first = None
+            if len(ratings) >= FEWEST:
+                first = Begun(lasting(recipe, rest), tried, begun)
             scores, history = fits.mean(recipe, self.members, part, patience, first)
             if self.most_tastes is not None:
                 scores = grouped(scores, stars.by_item.counts, self.most_tastes)
@@ -128,6 +134,14 @@ class Averaged:
             errors.stretched(unit_of(ratings.scale)),
             unknown="average",
         )
+
+
+class Begun(NamedTuple):
+    """A fit that goes on: what is left of its recipe, and what it has done."""
+
+    rest: ANLS
+    factors: Factors
+    steps: list[Step]
 
 
 @dataclass(frozen=True)
@@ -157,20 +171,20 @@ class Fits:
         count: int,
         part: Any = None,
         patience: int = 5,
-        first: tuple[ANLS, Factors] | None = None,
+        first: Begun | None = None,
     ) -> tuple[Factors, list[Step]]:
         """The mean of fits from different seeds, with their tastes matched, and all their steps.
 
-        first: how the first of them goes on, and from where.
+        first: the first of them, where it has begun.
         """
         members: list[Factors] = []
         history: list[Step] = []
         for number in range(count):
-            begun = None
-            own = member(recipe, number, count)
             if number == 0 and first is not None:
-                own, begun = first
-            factors, steps = self.one(own, part, patience, begun)
+                factors, steps = self.one(first.rest, part, patience, first.factors)
+                steps = [*first.steps, *steps]
+            else:
+                factors, steps = self.one(member(recipe, number, count), part, patience)
             members.append(explain.aligned(members[0], factors) if members else factors)
             history += [replace(step, number=len(history) + at) for at, step in enumerate(steps, 1)]
         return Factors.mean(members), history
@@ -226,11 +240,12 @@ class _Counter:
     """Numbers the steps of several fits consecutively."""
 
     def __init__(self, on_step: OnStep) -> None:
-        self.on_step, self.done = on_step, 0
+        self.on_step, self.done, self.ended = on_step, 0, False
 
-    def __call__(self, step: Step, session: Session) -> bool | None:
+    def __call__(self, step: Step, session: Session) -> bool:
         self.done += 1
-        return self.on_step(replace(step, number=self.done), session)
+        self.ended = bool(self.on_step(replace(step, number=self.done), session))
+        return self.ended
 
 
 STARS = (1.0, 5.0)

@@ -15,7 +15,15 @@ import numpy as np
 from tastemix import checks
 from tastemix.data.ratings import Ratings
 from tastemix.engine.objective import LARGEST, Objective
-from tastemix.methods.averaged import Averaged, Fits, Learning, below, lasting, rank_for
+from tastemix.methods.averaged import (
+    FEWEST,
+    Averaged,
+    Fits,
+    Learning,
+    below,
+    lasting,
+    rank_for,
+)
 from tastemix.methods.blend import blended
 from tastemix.methods.recipe import ANLS
 from tastemix.model.factors import Factors, Head
@@ -38,12 +46,10 @@ MANY, MANY_RANK = 300_000, 8
 those of large ones. They begin to fit noise later, so that short ones can tell."""
 CLOSER = 0.75
 """Then the members of a mean, which removes some of their variance, have so much of the noise."""
-SHORT, MOST_SHORT, MARKED, TELLING = 10, 64, 0.001, 10_000
+SHORT, MOST_SHORT, MARKED, TELLING = 10, 62, 0.001, 10_000
 """Where rows have so few ratings on average, the rank is doubled up to MOST_SHORT for as long as
 the error falls by that share, if there are ratings enough to tell: items that share few users are
 alike in narrower ways."""
-FEWEST = 50
-"""Ratings that a search takes."""
 
 
 @dataclass(frozen=True)
@@ -124,16 +130,24 @@ class CNMF(Averaged):
     def settled(self, learning: Learning) -> Self:
         """With rank, noise and choice_penalty, where they are None, from a search by small fits."""
         ratings = learning.fits.ratings
-        method = replace(self, rank=self.rank or self.usual_rank(ratings))
-        if None not in (self.noise, self.choice_penalty) or len(ratings) < FEWEST:
+        usual = self.usual_rank(ratings)
+        rank = self.rank or usual
+        method = replace(self, rank=rank)
+        if len(ratings) < FEWEST:
             return method
-        rank = method.rank if len(ratings) < MANY else MANY_RANK
+        short = self.rank is None and _short_rows(ratings)
+        if not short and None not in (self.noise, self.choice_penalty):
+            return method
+        if len(ratings) >= MANY:
+            rank = MANY_RANK
+        if short:
+            rank = min(rank_for(ratings, MOST_RANK), rank)
         search = _Search(replace(method, rank=rank), learning)
         penalty = search.lowest("choice_penalty", PENALTIES)
-        if self.rank is None and _short_rows(ratings):
+        if short:
             search = search.ranked()
             more = min((1 + (self.members > 1)) * (search.method.rank or 1), MOST_SHORT)
-            method = replace(method, rank=max(method.rank or 1, more))
+            method = replace(method, rank=max(usual, more))
         noise = search.lowest("noise", NOISES)
         if self.noise is None and self.members > 1 and len(ratings) >= MANY:
             noise = float(f"{CLOSER * noise:.3g}")
@@ -181,10 +195,11 @@ class _Search:
 
     def ranked(self) -> _Search:
         """With the rank doubled for as long as the error falls markedly."""
-        best, lowest = self, self._learning.rmse(self._begun)
-        while 2 * (best.method.rank or 1) <= MOST_SHORT:
-            wider = _Search(replace(best.method, rank=2 * (best.method.rank or 1)), self._learning)
-            error = self._learning.rmse(wider._begun)
+        best, lowest = self, self._error(self.method)
+        while (rank := best.method.rank or 1) < MOST_SHORT:
+            rank = min(2 * rank, MOST_SHORT)
+            wider = _Search(replace(best.method, rank=rank), self._learning)
+            error = wider._error(wider.method)
             if error > lowest * (1 - MARKED):
                 break
             best, lowest = wider, error

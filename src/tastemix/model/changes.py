@@ -12,7 +12,7 @@ from tastemix.data.ratings import Ratings, Side
 from tastemix.engine import engine_of, placed_by
 from tastemix.engine.base import Engine
 from tastemix.errors import ParameterError
-from tastemix.model import distil, explain, fold_in
+from tastemix.model import distil, fold_in
 from tastemix.model.factors import Factors, Head, Population
 from tastemix.model.links import stars_by_user
 from tastemix.model.ordering import Ordering
@@ -77,7 +77,7 @@ def compressed(model: Model, rank: int | None, engine: Engine | str | None = Non
             "this model is not an average of several: there is nothing to compress"
         )
     if rank is None:
-        rank = len(explain.tastes_of(model.factors)) * 3 // (2 * model.factors.members)
+        rank = len(model.factors.coordinates) * 3 // 2
     ranking = model.ranking
     if ranking is not None and not model.shares_tastes:
         ranking = dataclasses.replace(ranking, factors=ranking.factors.parts[0])
@@ -85,6 +85,7 @@ def compressed(model: Model, rank: int | None, engine: Engine | str | None = Non
     return dataclasses.replace(
         model,
         scores=scores,
+        phases=model.phases if model.factors.pulls is None else (distil.PHASE,),
         ranking=_sharing(model, ranking, scores),
         method="Compressed",
         parameters={"rank": rank, "of": model.made_by},

@@ -10,7 +10,6 @@ from tastemix.engine import Engine, placed_by
 from tastemix.engine.objective import Objective
 from tastemix.engine.sides import SIDES, Held, Matrix, Pair
 from tastemix.engine.start import held_offsets, with_offsets
-from tastemix.model import explain
 from tastemix.model.factors import Factors
 from tastemix.model.groups import grouped
 from tastemix.training import loop
@@ -63,7 +62,7 @@ def _predicted(factors: Factors, ratings: Ratings, rank: int) -> Ratings:
 def _start(factors: Factors, rank: int) -> tuple[Pair, Held]:
     """The mean of the first members, as far as the rank reaches; the rest starts at random."""
     members = factors.parts
-    tastes = explain.tastes_of(members[0])
+    tastes = members[0].tasted
     used = members[: max(1, min(len(members), rank // max(len(tastes), 1)))]
     share = np.float32(len(used) ** -0.5)
 

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tastemix.data.ids import Ids, Indices
 from tastemix.data.items import Items
@@ -99,16 +98,11 @@ def table(
     return pa.Table.from_arrays(list(columns.values()), names=list(columns))
 
 
-def tastes_of(factors: Factors) -> NDArray[np.intp]:
-    """The coordinates that belong to tastes, not offsets."""
-    return factors.coordinates.T.ravel()
-
-
 def aligned(first: Factors, other: Factors) -> Factors:
-    """The other factors, with their tastes in the order of the most similar ones of the first."""
+    """The other factors, their coordinates in the order of the most similar ones of the first."""
     from scipy.optimize import linear_sum_assignment
 
-    tastes = tastes_of(first)
+    tastes = first.tasted
     one, two = (
         f.items[:, tastes] / np.maximum(np.linalg.norm(f.items[:, tastes], axis=0), 1e-30)
         for f in (first, other)
@@ -116,4 +110,5 @@ def aligned(first: Factors, other: Factors) -> Factors:
     order = np.arange(first.rank)
     order[tastes] = tastes[linear_sum_assignment(one.T @ two, maximize=True)[1]]
     users, items = (np.ascontiguousarray(rows[:, order]) for rows in (other.users, other.items))
-    return replace(other, users=users, items=items)
+    pulls = None if other.pulls is None else other.pulls.columns(order)
+    return replace(other, users=users, items=items, pulls=pulls)

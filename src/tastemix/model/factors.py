@@ -95,7 +95,7 @@ class Factors:
             users, items = (
                 np.ascontiguousarray(self.side(side)[:, at : at + width]) for side in SIDES
             )
-            pulls = None if self.pulls is None else self.pulls.columns(at, at + width)
+            pulls = None if self.pulls is None else self.pulls.columns(slice(at, at + width))
             members.append(Factors(users, items, self.shift, held, pulls=pulls, groups=self.groups))
         return tuple(members)
 
@@ -165,6 +165,11 @@ class Factors:
         """(coordinates of a member, members): all that belong to tastes; the others are offsets."""
         offsets = [*self.held.users, *self.held.items]
         return np.setdiff1d(np.arange(self.rank), offsets).reshape(self.members, -1).T
+
+    @property
+    def tasted(self) -> NDArray[np.int64]:
+        """The coordinates that belong to tastes, member by member."""
+        return self.coordinates.T.ravel()
 
     @cached_property
     def taste_of(self) -> NDArray[np.int32]:
@@ -293,6 +298,15 @@ class Population:
         means = self.mean[np.maximum(numbers, 0)]
         means[numbers < 0] = np.nan
         return means
+
+
+def sizes(rows: Matrix, share: Floats) -> Floats:
+    """By coordinate: the absolute entries of rows, in these shares, some rows at a time."""
+    total = np.zeros(rows.shape[1])
+    at_once = max(1, AT_ONCE // rows.shape[1])
+    for at in range(0, len(rows), at_once):
+        total += share[at : at + at_once] @ np.abs(rows[at : at + at_once])
+    return total
 
 
 def _with_row(rows: Matrix, numbers: Indices, other: Floats) -> Floats:

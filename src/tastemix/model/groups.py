@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tastemix.model.factors import AT_ONCE, Factors, Floats
+from tastemix.model.factors import AT_ONCE, Factors, Floats, sizes
 
 
 def grouped(factors: Factors, counts: NDArray[np.int64], most: int) -> Factors:
@@ -32,7 +32,7 @@ def grouped(factors: Factors, counts: NDArray[np.int64], most: int) -> Factors:
 def _correlation(factors: Factors, counts: NDArray[np.int64]) -> Floats:
     """Of the item weights of the coordinates of a member, in an average of the members' means."""
     width, share = len(factors.coordinates), counts / max(int(counts.sum()), 1)
-    scale = np.abs(factors.users).mean(axis=0, dtype=np.float64)
+    scale = sizes(factors.users, np.full(len(factors.users), 1 / max(len(factors.users), 1)))
     sums, products = np.zeros(width), np.zeros((width, width))
     at_once = max(1, AT_ONCE // factors.rank)
     for at in range(0, len(factors.items), at_once):
@@ -40,7 +40,7 @@ def _correlation(factors: Factors, counts: NDArray[np.int64]) -> Floats:
         weights = (factors.items[some] * scale)[:, factors.coordinates].mean(axis=2)
         weighed = weights * share[some, None]
         sums += weighed.sum(axis=0)
-        products += weighed.T @ weights
+        products += np.einsum("ir,is->rs", weighed, weights)  # BLAS would wake its threads
     covariance = products - np.outer(sums, sums)
     spread = np.sqrt(np.diag(covariance).clip(1e-30))
     return covariance / np.outer(spread, spread)

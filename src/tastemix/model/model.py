@@ -537,7 +537,7 @@ class Model:
     def compress(self, rank: int | None = None, *, engine: Engine | str | None = None) -> Model:
         """One small factorisation that predicts nearly as well as this average of several.
 
-        rank: its number of tastes, by default one and a half times that of a member.
+        rank: its coordinates beside the offsets, by default half as many again as a member has.
 
         Of the factors that `recommend` uses, the first member is kept. The method of the result is
         `Compressed`.

@@ -84,7 +84,7 @@ def _narrowed(factors: Factors) -> Factors:
     last = factors.rank - 1
     users, items = (np.ascontiguousarray(rows[:, :last]) for rows in (factors.users, factors.items))
     held = Held(*(tuple(r for r in coordinates if r < last) for coordinates in factors.held))
-    pulls = factors.pulls and factors.pulls.columns(0, last)
+    pulls = factors.pulls and factors.pulls.columns(slice(last))
     here, there = factors.averages
     narrow = replace(factors, users=users, items=items, held=held, pulls=pulls)
     return narrow.with_averages((here[:last], there[:last]))

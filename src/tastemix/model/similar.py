@@ -11,7 +11,7 @@ from tastemix.data.items import Items
 from tastemix.engine.scoring import Catalogue
 from tastemix.engine.sides import Matrix
 from tastemix.errors import ParameterError
-from tastemix.model import explain, tastes
+from tastemix.model import tastes
 from tastemix.model.factors import AT_ONCE, Factors, Floats, Population
 
 SMALLEST = float(np.finfo(np.float32).tiny)
@@ -33,7 +33,7 @@ class Directions:
         population: Population,
         labels: Items | None = None,
     ) -> None:
-        self._tastes = explain.tastes_of(factors)
+        self._tastes = factors.tasted
         if len(self._tastes) == 0:
             raise ParameterError("this model has no tastes to compare: use another method")
         self._rows, self._population, self._labels = rows, population, labels

@@ -18,8 +18,7 @@ from tastemix.data.ids import Indices
 from tastemix.data.items import Items
 from tastemix.data.ratings import Ratings
 from tastemix.data.reading_items import as_attributes
-from tastemix.engine.sides import Matrix
-from tastemix.model.factors import AT_ONCE, Factors, Floats, Population
+from tastemix.model.factors import AT_ONCE, Factors, Floats, Population, sizes
 
 SHRINKAGE = 10.0
 """Ratings with which a row counts half: rows with few ratings are less certain."""
@@ -49,8 +48,8 @@ class Numbering:
     def of(factors: Factors, counts: NDArray[np.int64]) -> Numbering:
         """The numbering of factors whose items have so many ratings."""
         people = np.full(len(factors.users), 1 / max(len(factors.users), 1))
-        users = _sizes(factors.users, people)
-        items = _sizes(factors.items, counts / max(int(counts.sum()), 1))
+        users = sizes(factors.users, people)
+        items = sizes(factors.items, counts / max(int(counts.sum()), 1))
         order = np.argsort(-factors.by_taste(users * items), kind="stable")
         return Numbering(users, items, order)
 
@@ -245,15 +244,6 @@ class Tastes:
                     gain[words.word(code)] = share * log(share / usual)
             found.append(sorted(gain, key=lambda word: (-gain[word], word))[:NAMED_BY])
         return found
-
-
-def _sizes(rows: Matrix, share: Floats) -> Floats:
-    """By coordinate: the absolute entries of rows, in these shares, some rows at a time."""
-    total = np.zeros(rows.shape[1])
-    at_once = max(1, AT_ONCE // rows.shape[1])
-    for at in range(0, len(rows), at_once):
-        total += share[at : at + at_once] @ np.abs(rows[at : at + at_once])
-    return total
 
 
 def trust(counts: NDArray[np.int64]) -> Floats:

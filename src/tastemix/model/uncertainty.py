@@ -144,7 +144,8 @@ def _fitted(features: Floats, squared: Floats) -> Floats:
     for _ in range(50):
         ratio = squared * np.exp(-_bounded(features @ b))
         slope = 0.5 * features.T @ (1 - ratio) + ridge * np.append(0.0, b[1:])
-        curvature = 0.5 * (features * ratio[:, None]).T @ features + np.diag(ridge)
+        curvature = 0.5 * np.einsum("jr,js->rs", features * ratio[:, None], features)
+        curvature += np.diag(ridge)
         step = np.linalg.solve(curvature, slope)
         while (found := loss(b - step)) > lowest and np.abs(step).max() > SMALL:
             step /= 2

@@ -45,8 +45,9 @@ def _usual(factors: Factors, side: Side, others: Population, ridge: Floats) -> F
     y, n = factors.side(OTHER[side])[rated].astype(np.float64), others.count[rated]
     target = others.mean[rated] - factors.shift - y[:, held].sum(axis=1)
     least, mean = ridge[free], factors.side(side).mean(axis=0, dtype=np.float64)[free]
-    Q = (y[:, free] * n[:, None]).T @ y[:, free] + np.diag(least)
-    c = y[:, free].T @ (n * target) + least * mean
+    y = y[:, free]
+    Q = np.einsum("jr,js->rs", y * n[:, None], y) + np.diag(least)  # BLAS would wake its threads
+    c = y.T @ (n * target) + least * mean
     root = np.linalg.cholesky(Q)
     row = np.ones(factors.rank)
     row[free] = nnls(root.T, np.linalg.solve(root, c))[0]
