@@ -47,7 +47,7 @@ def test_train_saves_a_model_that_predicts(ratings: Path, tmp_path: Path) -> Non
 def test_train_needs_no_choice_of_method(ratings: Path, tmp_path: Path) -> None:
     done = tastemix("train", ratings, "-o", tmp_path / "m", "--members", "3", "--seed", "5")
     assert done.returncode == 0, done.stderr
-    assert "CNMF(rank=8, members=3, steps=24, noise=" in done.stdout
+    assert "CNMF(rank=8, members=3, steps=20, noise=" in done.stdout
     model = tm.load(tmp_path / "m")
     own = default_method()
     expected = replace(own, members=3, seed=5).fit(tm.read(ratings))

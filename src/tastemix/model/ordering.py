@@ -58,7 +58,7 @@ class Ordering:
         tastes, rated, _ = self.weights
         base: NDArray[Any] = self._base
         if self.factors is None:
-            scores = np.repeat(base[None], len(user), axis=0)
+            scores = np.broadcast_to(base, (len(user), len(base))).copy()
         else:
             weighted = self.factors.users[user] * np.float32(tastes / self.factors.members)
             scores = weighted @ self.factors.items.T

@@ -1,6 +1,8 @@
 #include "neighbours.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 
 namespace tastemix {
@@ -17,10 +19,23 @@ struct Entry {
 bool before(const Entry& a, const Entry& b) { return a.value > b.value || (a.value == b.value && a.index < b.index); }
 bool lower(const Entry& a, const Entry& b) { return a.index < b.index; }
 
-// The `most` largest of the entries, by index.
+// Floats that are not negative, by their first bits, in their order.
+constexpr uint32_t buckets = 1 << 11;
+uint32_t bucket(float value) { return std::bit_cast<uint32_t>(value) >> 20; }
+
+// The `most` largest of the entries, by index; none is negative.
 void keep_largest(std::vector<Entry>& entries, std::size_t most) {
     if (entries.size() > most) {
-        std::nth_element(entries.begin(), entries.begin() + std::ptrdiff_t(most), entries.end(), before);
+        std::array<std::size_t, buckets> counts{};
+        for (const Entry& entry : entries) counts[bucket(entry.value)]++;
+        uint32_t last = buckets - 1;
+        std::size_t above = 0;
+        while (above + counts[last] < most) above += counts[last--];
+        const auto rest = std::stable_partition(
+            entries.begin(), entries.end(), [&](const Entry& entry) { return bucket(entry.value) > last; });
+        const auto end = std::partition(
+            rest, entries.end(), [&](const Entry& entry) { return bucket(entry.value) == last; });
+        std::nth_element(rest, entries.begin() + std::ptrdiff_t(most), end, before);
         entries.resize(most);
     }
     std::sort(entries.begin(), entries.end(), lower);
@@ -57,6 +72,8 @@ class Gram {
     }
 
     float diagonal(int64_t i) const { return diagonal_[std::size_t(i)]; }
+
+    int64_t entries(int64_t i) const { return dense_ ? items_ : int64_t(some_[std::size_t(i)].size()); }
 
     // f(j, G_ij) for the entries of a row.
     template <class F> void each(int64_t i, F&& f) const {
@@ -175,11 +192,14 @@ struct Problem {
     float ridge(int32_t j) const { return terms.l2 + terms.l2_per_rating * gram.diagonal(j); }
 
     void choose(int64_t i) {
-        gains.clear();
+        gains.resize(std::size_t(gram.entries(i)));
+        std::size_t count = 0;    // counted up without a branch
         gram.each(i, [&](int32_t j, float value) {
             const float slope = value - terms.l1;
-            if (j != i && slope > 0) gains.push_back({slope * slope / (gram.diagonal(j) + ridge(j)), j});
+            gains[count] = {slope * slope / (gram.diagonal(j) + ridge(j)), j};
+            count += j != i && slope > 0;
         });
+        gains.resize(count);
         keep_largest(gains, std::size_t(terms.candidates));
         candidates.resize(gains.size());
         for (std::size_t c = 0; c < gains.size(); c++) candidates[c] = gains[c].index;

@@ -171,9 +171,10 @@ bool row_errors(const Half& half, const Rows& moving, const Rows& fixed, float s
             for (int64_t j = half.pointers[row]; j < half.pointers[row + 1]; j++) {
                 if (++asked % ratings_unasked == 0 && give_up()) return;
                 const float* y = fixed.row(half.indices[j]);
-                double b = 0;
-                for (int i = 0; i < moving.rank; i++) b += double(x[i]) * y[i];
-                const double e = std::clamp(b + shift, low, high) - half.value(j);
+                double b[4] = {};    // added up side by side, as one sum would wait for each addition
+                for (int64_t i = 0; i < moving.kernels.width; i += 4)
+                    for (int64_t l = 0; l < 4; l++) b[l] += double(x[i + l]) * y[i + l];
+                const double e = std::clamp(b[0] + b[1] + (b[2] + b[3]) + shift, low, high) - half.value(j);
                 total += e * e;
             }
             errors[row] = total;
