@@ -3,6 +3,8 @@
     python benchmarks/cluster.py calibrate      what a question, a byte and waiting cost
     python benchmarks/cluster.py step 2         a step of 20 M ratings on two workers; also 4, 8
     python benchmarks/cluster.py kills          ten fits that lose a worker, one the scheduler
+    python benchmarks/cluster.py bits           a few steps of every method on 1, 2 and 5 blocks
+    python benchmarks/cluster.py routing 8      a step where workers need few of many rows; also 4
     python benchmarks/cluster.py show           docs/performance/cluster.md
 
 Each but the last adds to docs/performance/cluster.json. Ratings are generated once, into --folder.
@@ -23,6 +25,8 @@ from typing import Any
 import distributed
 import numpy as np
 
+import cluster_bits
+import cluster_routing
 import tastemix as tm
 from cluster_kills import fits_that_lose, sentences
 from generate import triples
@@ -221,12 +225,18 @@ def show() -> None:
     ]
     if kills := known.get("kills"):
         lines += ["", *sentences(kills)]
+    if bits := known.get("bits"):
+        lines += ["", cluster_bits.sentence(bits)]
+    if runs := [run for workers in (4, 8) for run in known.get(f"routing_{workers}", ())]:
+        lines += ["", *cluster_routing.table(runs)]
     RESULTS.with_suffix(".md").write_text("\n".join(lines) + "\n")
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("what", choices=["calibrate", "step", "kills", "show"])
+    arguments.add_argument(
+        "what", choices=["calibrate", "step", "kills", "bits", "routing", "show"]
+    )
     arguments.add_argument("workers", type=int, nargs="?", default=2)
     arguments.add_argument("--millions", type=float, default=20)
     arguments.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cluster")
@@ -235,11 +245,18 @@ def main() -> None:
     options.folder.mkdir(exist_ok=True)
     if options.what == "show":
         return show()
+    if options.what == "routing":
+        with cluster(options.workers) as client:
+            runs = cluster_routing.compared(client, of_all(client))
+        return note(**{f"routing_{options.workers}": runs})
     ratings = generated(options.folder, count)
     if options.what == "calibrate":
         return note(model=calibrate(ratings))
     if options.what == "kills":
         return note(kills=fits_that_lose(ratings, options.folder))
+    if options.what == "bits":
+        with cluster(2) as client:
+            return note(bits=cluster_bits.compared(client, ratings))
     found = step(ratings, options.workers)
     print(found)
     about = {"ratings": count, "users": len(ratings.users), "items": len(ratings.items)}

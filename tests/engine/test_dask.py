@@ -321,7 +321,8 @@ class Recorder:
         self.asked: list[tuple[str, list[str], list[str]]] = []
 
     def ask(self, _: Any, question: Any, workers: Any, beside: Any) -> dict[str, Any]:
-        views, steps = [view.name for view in question.views], [step[0] for step in question.steps]
+        views = [view.sight.name for view in question.views]
+        steps = [step[0] for step in question.steps]
         self.asked.append((question.side, views, steps))
         return {owner: [None] * len(places) for owner, places in question.blocks.items()}
 

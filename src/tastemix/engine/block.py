@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tastemix.data.halves import Coded, Half
+from tastemix.data.ids import Indices
 from tastemix.engine import _native
 from tastemix.engine._native import CHUNK_ROWS
 from tastemix.engine.sides import Floats, Matrix
@@ -23,7 +24,8 @@ from tastemix.errors import EngineError
 Vector = NDArray[np.float32]
 Shown = _native.Rows | Vector
 Look = Callable[[str], Shown]
-"""What the other side holds, by name: whole."""
+"""What the other side holds, by name: all rows that the ratings of a block are of, as they number
+them."""
 
 HELD = ("rows", "variances", "z", "centres")
 """What a block holds between half-steps."""
@@ -116,10 +118,12 @@ class Block:
             return found
         return self.centres.centres if name == "centres" else self.centres.suggested
 
-    def vector(self, name: str) -> Matrix | Vector:
-        """A copy of it."""
+    def vector(self, name: str, numbers: Indices | None = None) -> Matrix | Vector:
+        """A copy of it, or of the rows of these numbers."""
         found = self.shown(name)
-        return found.get() if isinstance(found, _native.Rows) else found
+        if isinstance(found, _native.Rows):
+            return found.get() if numbers is None else found.take(numbers)
+        return found if numbers is None else found[numbers]
 
     def put(self, name: str, values: Matrix) -> None:
         """Replace it."""
@@ -183,14 +187,19 @@ class Block:
         """Squared errors on the ratings of each row, of predictions within these ends."""
         return self._errors(self.rated, low, high)
 
-    def errors_on(self, rated: Rated) -> Floats:
-        """Those on other ratings of the rows, chunk by chunk, of predictions as they are."""
-        return by_chunk(self._errors(rated, -math.inf, math.inf))
+    def errors_on(self, rated: Rated, fixed: _native.Rows | None = None) -> Floats:
+        """Those on other ratings of the rows, chunk by chunk, of predictions as they are.
 
-    def _errors(self, rated: Rated, low: float, high: float) -> Floats:
-        return _native.row_errors(
-            rated.half, self.rows, self._rows_of("rows"), self._shift, low, high
-        )
+        fixed: the rows that these ratings are of, if they are not those that the block looks at.
+        """
+        return by_chunk(self._errors(rated, -math.inf, math.inf, fixed))
+
+    def _errors(
+        self, rated: Rated, low: float, high: float, fixed: _native.Rows | None = None
+    ) -> Floats:
+        if fixed is None:
+            fixed = self._rows_of("rows")
+        return _native.row_errors(rated.half, self.rows, fixed, self._shift, low, high)
 
     def pull(self, l2: float, l2_per_rating: float, alike: bool) -> Floats:
         """Σ ρ_u of every chunk, or where all rows count alike the number of those with ratings."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from tastemix.data.disk import writing
 from tastemix.data.disk.store import Store
-from tastemix.data.ratings import Ratings
+from tastemix.data.ratings import Ratings, Side
 from tastemix.engine.dask import worker
 from tastemix.engine.dask.checkpoint import Progress, key_of
 from tastemix.engine.dask.cluster import Cluster, LostSchedulerError, LostWorkerError
@@ -28,6 +28,10 @@ from tastemix.errors import EngineError
 
 WORKING = 6
 """The most factors that a block's worker holds at a time, in rows of its side."""
+FEW = 0.5
+"""Workers are shown only the rows they need where these are not more than this share of a side."""
+SMALL = 2**16
+"""A side of so many rows or fewer is shown whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +111,7 @@ class DaskPlaced:
         """See Placed.part."""
         part = DaskPart(ratings, f"part-{len(self._parts)}", self._folder_of(ratings))
         self._parts.append(part)
-        self._place_part(part)
+        self.settle()
         return part
 
     def split(self, seed: int, share: float) -> tuple[DaskPlaced, DaskPart]:
@@ -136,31 +140,38 @@ class DaskPlaced:
 
     def settle(self) -> None:
         """Give every block to a worker that is there, and let it map its ratings."""
+        layout = self.layout
         while True:
-            workers = self.cluster.wait_for_workers()
-            self.layout.share_out(workers)
-            places = [block for side in SIDES for block in self.layout.blocks(side)]
-            owners = [self.layout.owner(block) for block in places]
-            futures = [
-                self.cluster.submit(owner, worker.place, block, self.folder)
-                for owner, block in zip(owners, places, strict=True)
-            ]
+            layout.share_out(self.cluster.wait_for_workers())
             try:
-                self.cluster.results(futures, owners)
-                for part in self._parts:
-                    self._place_part(part)
+                shown = self._map([(side, side, self.folder, self._most(side)) for side in SIDES])
+                layout.shown = {(side, owner): rows for (side, _, owner), rows in shown.items()}
+                # A part may be of other rows than the ratings, so it has a table of its own.
+                most = layout.rows("items") if layout.routed("users") else 0
+                self._map([("users", part.name, part.folder, most) for part in self._parts])
                 return
             except LostWorkerError:
-                self.cluster.give_up(futures)
+                continue
 
-    def _place_part(self, part: DaskPart) -> None:
-        places = self.layout.blocks("users")
-        owners = [self.layout.owner(block) for block in places]
-        futures = [
-            self.cluster.submit(owner, worker.place_part, block, part.name, part.folder)
-            for owner, block in zip(owners, places, strict=True)
-        ]
-        self.cluster.results(futures, owners)
+    def _most(self, side: Side) -> int:
+        """A worker that needs no more rows of the other side than this is not shown the others."""
+        rows = self.layout.rows(OTHER[side])
+        return int(FEW * rows) if rows > SMALL else 0
+
+    def _map(self, wanted: list[tuple[Side, str, str, int]]) -> dict[tuple[Side, str, str], int]:
+        """Let workers map ratings; how many rows of the other side each is shown."""
+        asked = {
+            (side, of, owner): self.cluster.submit(owner, worker.place, places, of, folder, most)
+            for side, of, folder, most in wanted
+            for owner, places in self.layout.by_owner(side).items()
+        }
+        futures = [*asked.values()]
+        try:
+            shown = self.cluster.results(futures, self.layout.owners.values())
+        except LostWorkerError:
+            self.cluster.give_up(futures)
+            raise
+        return dict(zip(asked, shown, strict=True))
 
     def _folder_of(self, ratings: Ratings) -> str:
         """Where ratings are mapped from; those in memory are written to the shelf first."""
@@ -194,8 +205,8 @@ class DaskPlaced:
 
     def bytes_of(self, block: worker.Place, rank: int) -> int:
         """What a block takes beside its ratings, which are mapped: own rows, and the others'."""
-        rows = block.last - block.first
-        return 4 * rank * (WORKING * rows + self.layout.rows(OTHER[block.side])) + 8 * rows
+        rows, owner = block.last - block.first, self.layout.owner(block)
+        return 4 * rank * (WORKING * rows + self.layout.shown[block.side, owner]) + 8 * rows
 
     def _forget_what_is_done(self) -> None:
         for session, name in self._sessions:

@@ -2,7 +2,7 @@
 
 A question goes to all workers as one message, outside of Dask's tasks, which would cost several
 milliseconds of processor time each. Rows go straight from the workers that have them to those that
-look at them.
+look at them: all of them, or those of a table, which is sent the first time.
 """
 
 from __future__ import annotations
@@ -14,17 +14,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from distributed.core import clean_exception
 
+from tastemix.data.ids import Indices
 from tastemix.data.ratings import Side
 from tastemix.engine import _native
-from tastemix.engine.block import Shown
-from tastemix.engine.dask.worker import Opened, Place, block_of, desk_of, part_of
+from tastemix.engine.dask.routing import Table
+from tastemix.engine.dask.worker import (
+    Opened,
+    Place,
+    Route,
+    Seen,
+    Sight,
+    block_of,
+    desk_of,
+    part_of,
+)
 from tastemix.engine.sides import Matrix
 
 
 class View(NamedTuple):
     """Rows of the other side that workers do not have as they are now."""
 
-    name: str
+    sight: Sight
     places: dict[str, list[Place]]
     """The blocks that have them, by worker."""
 
@@ -60,59 +70,104 @@ def _done(question: Question, here: str) -> list[Any]:
         block = block_of(desk, place, question.session)
         for work, arguments in question.steps:
             if work == "errors_on":
-                arguments = (part_of(desk, place, *arguments),)
+                arguments = part_of(desk, place, question.session, *arguments)
             result = getattr(block, work)(*arguments)
         results.append(result)
     return results
 
 
+class Wanted(NamedTuple):
+    """Rows that a worker asks another for."""
+
+    places: list[Place]
+    """The blocks that have them."""
+    session: Opened
+    name: str
+    asker: str
+    of: str
+    """For which ratings of the one that asks."""
+    table: str | None
+    """By which of its tables; None for all rows."""
+    numbers: list[Indices] | None
+    """Those that it has of each block; None where they were sent before."""
+
+
 async def _see(question: Question, view: View, dask_worker: Any) -> None:
     """Bring rows of the other side up to date here."""
-    one = question.blocks[dask_worker.address][0]
-    desk, key = desk_of(dask_worker.address, one.fit), (question.session, one.side, view.name)
-    whole = desk.seen.get(key)
-    if whole is None:
+    one, sight = question.blocks[dask_worker.address][0], view.sight
+    desk, key = desk_of(dask_worker.address, one.fit), (question.session, one.side, sight)
+    of = sight.part or one.side
+    table, seen = desk.ratings(of).table, desk.seen.get(key)
+    if seen is None or seen.table is not table:
+        rows = question.rows if table is None else len(table.numbers)
+        line = sight.name in ("scale", "weight")
         rank = block_of(desk, one, question.session).rank
-        line = view.name in ("scale", "weight")
-        rows = question.rows
-        whole = np.empty(rows, np.float32) if line else _native.Rows(rows, rank)
+        seen = Seen(table, np.empty(rows, np.float32) if line else _native.Rows(rows, rank))
+    name = None if table is None else table.name
     bring = (
-        _bring(address, places, question.session, view.name, whole, dask_worker)
+        _bring(
+            address,
+            Wanted(places, question.session, sight.name, dask_worker.address, of, name, None),
+            seen,
+            dask_worker,
+        )
         for address, places in view.places.items()
     )
     await asyncio.gather(*bring)
-    desk.seen[key] = whole
+    desk.seen[key] = seen
 
 
-async def _bring(
-    address: str, places: list[Place], session: Opened, name: str, whole: Shown, dask_worker: Any
-) -> None:
+async def _bring(address: str, wanted: Wanted, seen: Seen, dask_worker: Any) -> None:
     """Put the rows that a worker has where they belong."""
+    pieces = await _asked(address, wanted, dask_worker)
+    if pieces is None and seen.table is not None:
+        numbers = [_numbers(seen.table, place) for place in wanted.places]
+        pieces = await _asked(address, wanted._replace(numbers=numbers), dask_worker)
+    await asyncio.to_thread(_put, wanted.places, pieces, seen)
+
+
+def _numbers(table: Table, place: Place) -> Indices:
+    """The rows of a table that a block has, by where they are in it."""
+    numbers: Indices = table.numbers[table.within(place.first, place.last)] - np.int32(place.first)
+    return numbers
+
+
+async def _asked(address: str, wanted: Wanted, dask_worker: Any) -> Any:
+    """What a worker shows; None if it has to know the table first."""
     if address == dask_worker.address:
-        pieces = await show(places, session, name, dask_worker)
-    else:
-        answered = await dask_worker.rpc(address).run(
-            function=_SHOW, args=pickle.dumps((places, session, name))
-        )
-        if answered["status"] != "OK":
-            raise clean_exception(**answered)[1] or RuntimeError(address)
-        pieces = answered["result"]
-    await asyncio.to_thread(_put, places, pieces, whole)
+        return await show(wanted, dask_worker)
+    answered = await dask_worker.rpc(address).run(function=_SHOW, args=pickle.dumps((wanted,)))
+    if answered["status"] != "OK":
+        raise clean_exception(**answered)[1] or RuntimeError(address)
+    return answered["result"]
 
 
-def _put(places: list[Place], pieces: list[Matrix], whole: Shown) -> None:
+def _put(places: list[Place], pieces: list[Matrix], seen: Seen) -> None:
+    table, rows = seen
     for place, piece in zip(places, pieces, strict=True):
-        if isinstance(whole, _native.Rows):
-            whole.put(place.first, piece)
+        first = place.first if table is None else table.within(place.first, place.last).start
+        if isinstance(rows, _native.Rows):
+            rows.put(first, piece)
         else:
-            whole[place.first : place.last] = piece
+            rows[first : first + len(piece)] = piece
 
 
-async def show(places: list[Place], session: Opened, name: str, dask_worker: Any) -> list[Matrix]:
-    """What blocks of this worker hold of this name."""
-    here = dask_worker.address
+async def show(wanted: Wanted, dask_worker: Any) -> list[Matrix] | None:
+    """What blocks of this worker hold of this name; None if it is not known which rows of it."""
+    here, (places, session, name) = dask_worker.address, wanted[:3]
     blocks = [block_of(desk_of(here, place.fit), place, session) for place in places]
-    return await asyncio.to_thread(lambda: [block.vector(name) for block in blocks])
+    numbers: list[Any] = [None] * len(places)
+    if wanted.table is not None:
+        routes, key = desk_of(here, places[0].fit).routes, (wanted.asker, wanted.of)
+        if wanted.numbers is not None:
+            routes[key] = Route(wanted.table, places, wanted.numbers)
+        route = routes.get(key)
+        if route is None or route[:2] != (wanted.table, places):
+            return None
+        numbers = route.numbers
+    return await asyncio.to_thread(
+        lambda: [block.vector(name, some) for block, some in zip(blocks, numbers, strict=True)]
+    )
 
 
 _SHOW = pickle.dumps(show)

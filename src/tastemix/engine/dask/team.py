@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -16,7 +16,7 @@ from tastemix.engine.dask import worker
 from tastemix.engine.dask.cluster import Cluster, LostWorkerError
 from tastemix.engine.dask.question import Question, View, answer
 from tastemix.engine.dask.shelf import Shelf
-from tastemix.engine.dask.worker import Opened, Opening, Place
+from tastemix.engine.dask.worker import Opened, Opening, Place, Sight
 from tastemix.engine.sides import OTHER, SIDES, Matrix
 from tastemix.engine.team import Looks
 
@@ -27,7 +27,7 @@ class Step(NamedTuple):
     number: int
     work: str
     arguments: tuple[Any, ...]
-    sees: Sequence[str]
+    sees: Sequence[Sight]
 
 
 @dataclass
@@ -39,6 +39,8 @@ class Layout:
     group: dict[Side, int]
     counts: dict[Side, NDArray[np.int64]]
     owners: dict[tuple[Side, int], str]
+    shown: dict[tuple[Side, str], int] = field(default_factory=dict)
+    """How many rows of the other side a worker's blocks of a side look at."""
 
     def blocks(self, side: Side) -> list[Place]:
         """The blocks of a side, in order."""
@@ -62,6 +64,11 @@ class Layout:
     def rows(self, side: Side) -> int:
         """The rows of a side."""
         return self.borders[side][-1]
+
+    def routed(self, side: Side) -> bool:
+        """Whether some worker's blocks of a side look at a table of rows."""
+        rows = self.rows(OTHER[side])
+        return any(shown < rows for (of, _), shown in self.shown.items() if of == side)
 
     def share_out(self, workers: Sequence[str]) -> None:
         """Give every block to a worker that is there; those that have one stay where they are."""
@@ -87,7 +94,7 @@ class DaskTeam:
     def __init__(self, cluster: Cluster, layout: Layout, session: str, shelf: Shelf) -> None:
         self._cluster, self._layout, self._shelf = cluster, layout, shelf
         self._session, self._openings, self._asked = session, 0, 0
-        self._seen: set[tuple[Side, str]] = set()
+        self._seen: set[tuple[Side, Sight]] = set()
         """What those that look at a side have as it is."""
         self._waiting: dict[Side, list[Step]] = {side: [] for side in SIDES}
 
@@ -118,17 +125,31 @@ class DaskTeam:
     def on(self, side: Side, work: str, *arguments: Any, **looks: Unpack[Looks]) -> list[Any]:
         """See Team.on."""
         changes = looks.get("changes", ())
-        if any(name in changes for step in self._waiting[OTHER[side]] for name in step.sees):
+        waiting = (sight for step in self._waiting[OTHER[side]] for sight in step.sees)
+        if any(sight.name in changes for sight in waiting):
             self._done(OTHER[side])  # while what they look at is still there
-        self._asked += 1
-        self._waiting[side].append(Step(self._asked, work, arguments, looks.get("sees", ())))
+        self._wait(side, work, arguments, [Sight(name) for name in looks.get("sees", ())])
         results = [] if looks.get("later") else self._done(side)
-        self._seen -= {(side, name) for name in changes}
+        self._changed(side, changes)
         return results
 
     def on_part(self, part: Any, sees: Sequence[str]) -> list[Any]:
         """See Team.on_part."""
-        return self.on("users", "errors_on", part.name, sees=sees)
+        own = part.name if self._layout.routed("users") else None
+        self._wait("users", "errors_on", (part.name,), [Sight(name, own) for name in sees])
+        return self._done("users")
+
+    def _wait(
+        self, side: Side, work: str, arguments: tuple[Any, ...], sees: Sequence[Sight]
+    ) -> None:
+        self._asked += 1
+        self._waiting[side].append(Step(self._asked, work, arguments, sees))
+
+    def _changed(self, side: Side, names: Sequence[str]) -> None:
+        """Those that look at a side have these no more as they are."""
+        self._seen = {
+            known for known in self._seen if known[0] != side or known[1].name not in names
+        }
 
     def _done(self, side: Side, before: float = math.inf) -> list[Any]:
         """The last result of what waits to be done on a side, for every block.
@@ -144,18 +165,18 @@ class DaskTeam:
             self._done(other, last)
         steps = self._due(side, before)
         self._waiting[side] = self._waiting[side][len(steps) :]
-        fresh = dict.fromkeys(name for step in steps for name in self._fresh(side, step))
+        fresh = dict.fromkeys(sight for step in steps for sight in self._fresh(side, step))
         there = layout.by_owner(other)
         question = Question(
             self._opened,
             side,
             layout.by_owner(side),
             layout.rows(other),
-            [View(name, there) for name in fresh],
+            [View(sight, there) for sight in fresh],
             [(step.work, step.arguments) for step in steps],
         )
         answers = self._cluster.ask(answer, question, question.blocks, {*there})
-        self._seen |= {(other, name) for name in fresh}
+        self._seen |= {(other, sight) for sight in fresh}
         found = {
             place.number: result
             for owner, places in question.blocks.items()
@@ -167,9 +188,9 @@ class DaskTeam:
         """What waits on a side and was asked before this."""
         return [step for step in self._waiting[side] if step.number < before]
 
-    def _fresh(self, side: Side, step: Step) -> list[str]:
+    def _fresh(self, side: Side, step: Step) -> list[Sight]:
         """What a step looks at that workers do not have as it is."""
-        return [name for name in step.sees if (OTHER[side], name) not in self._seen]
+        return [sight for sight in step.sees if (OTHER[side], sight) not in self._seen]
 
     def put(self, side: Side, name: str, values: Matrix) -> None:
         """See Team.put."""
@@ -178,7 +199,7 @@ class DaskTeam:
         shelf.save(at, values)
         self._run(self._layout.blocks(side), worker.put, lambda _: (self._opened, name, shelf, at))
         shelf.remove(f"{at}.npy")
-        self._seen.discard((side, name))
+        self._changed(side, (name,))
 
     def save(self, prefix: str) -> dict[Side, tuple[list[str], list[str]]]:
         """Put what the blocks hold on a shelf; the names of what they hold and have kept."""

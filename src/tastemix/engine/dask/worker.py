@@ -11,10 +11,15 @@ from typing import Any, NamedTuple
 
 from distributed import get_worker
 
+from tastemix.data.columns import first_line
 from tastemix.data.disk.store import Store
+from tastemix.data.halves import Half
+from tastemix.data.ids import Indices
 from tastemix.data.ratings import Side
+from tastemix.engine import _native
 from tastemix.engine.block import Block, Rated, Shown
 from tastemix.engine.dask.cluster import LostWorkerError
+from tastemix.engine.dask.routing import Table, renumbered, table_of
 from tastemix.engine.dask.shelf import Shelf
 from tastemix.engine.sides import OTHER, Held
 from tastemix.engine.start import RandomStart
@@ -51,14 +56,66 @@ class Opening(NamedTuple):
     group: dict[Side, int]
 
 
+class Sight(NamedTuple):
+    """What is looked at of the other side."""
+
+    name: str
+    part: str | None = None
+    """Of a part, where its ratings are of other rows than those of the blocks."""
+
+
+class Mapped(NamedTuple):
+    """The ratings of a worker's blocks of a side, or those of a part for their rows."""
+
+    places: list[Place]
+    most: int
+    """A table was to have no more rows than this."""
+    table: Table | None
+    """The rows of the other side that they are of, where they are numbered by it."""
+    rated: dict[int, Rated]
+    """By the number of the block."""
+
+
+class Seen(NamedTuple):
+    """Rows of the other side, as they are numbered here."""
+
+    table: Table | None
+    rows: Shown
+
+
+class Route(NamedTuple):
+    """Which rows another worker needs of some blocks here."""
+
+    table: str
+    places: list[Place]
+    numbers: list[Indices]
+    """Within each block."""
+
+
 @dataclass
 class Desk:
     """What a worker holds of one fit."""
 
-    rated: dict[tuple[Any, ...], Rated] = field(default_factory=dict)
+    mapped: dict[str, Mapped] = field(default_factory=dict)
+    """By side, or by the name of a part."""
     blocks: dict[tuple[Opened, Side, int], Block] = field(default_factory=dict)
-    seen: dict[tuple[Opened, Side, str], Shown] = field(default_factory=dict)
-    """The rows that the blocks of a side look at, by name."""
+    seen: dict[tuple[Opened, Side, Sight], Seen] = field(default_factory=dict)
+    """The rows that the blocks of a side look at."""
+    routes: dict[tuple[str, str], Route] = field(default_factory=dict)
+    """By the address of the worker that needs rows, and for which of its `mapped`."""
+
+    def ratings(self, of: str) -> Mapped:
+        """The ratings of a side or a part."""
+        if of not in self.mapped:
+            raise LostWorkerError
+        return self.mapped[of]
+
+    def look(self, session: Opened, side: Side, sight: Sight, table: Table | None) -> Shown:
+        """What was shown, to ratings that are numbered by this table."""
+        seen = self.seen[session, side, sight]
+        if seen.table is not table:  # blocks were placed anew since
+            raise LostWorkerError
+        return seen.rows
 
 
 _DESKS: dict[tuple[str, str], Desk] = {}
@@ -76,37 +133,52 @@ def _desk(fit: str) -> Desk:
     return _DESKS.setdefault((get_worker().address, fit), Desk())
 
 
-def place(block: Place, folder: str) -> None:
-    """Map the ratings of a block."""
-    desk, key = _desk(block.fit), (block.side, block.number)
-    if key in desk.rated:
-        return
+def place(places: list[Place], of: str, folder: str, most: int) -> int:
+    """Map the ratings of this worker's blocks of a side, or those of a part for their rows.
+
+    most: where they are of so many rows of the other side or fewer, they are numbered by a table.
+    How many rows they look at.
+    """
+    desk, side = _desk(places[0].fit), places[0].side
+    known = desk.mapped.get(of)
     try:
         store = Store.at(folder)
-        half = store.half(block.side, block.first, block.last)
+        rows = store.rows(OTHER[side])
+        if known is None or known[:2] != (places, most):
+            halves = [store.half(side, block.first, block.last) for block in places]
+            known = desk.mapped[of] = _mapped(places, halves, rows, most)
     except DataError as error:
         raise EngineError(
             f"worker {get_worker().address} cannot read the ratings ({error}): put them in a "
             "folder that all machines see, with tm.ingest, or give such a folder as checkpoint"
         ) from None
-    desk.rated[key] = Rated(half, store.rows(OTHER[block.side]), block.first)
+    return rows if known.table is None else len(known.table.numbers)
 
 
-def place_part(block: Place, part: str, folder: str) -> None:
-    """Map the ratings of a part for the rows of a block."""
-    desk, key = _desk(block.fit), (part, block.number)
-    if key not in desk.rated:
-        store = Store.at(folder)
-        half = store.half("users", block.first, block.last)
-        desk.rated[key] = Rated(half, store.rows("items"), block.first)
+def _mapped(places: list[Place], halves: list[Half], rows: int, most: int) -> Mapped:
+    table = table_of(halves, rows, most) if most else None
+    if table is not None:
+        worker = get_worker()
+        try:
+            halves = renumbered(halves, table, rows, worker.local_directory)
+        except OSError as error:
+            raise EngineError(
+                f"worker {worker.address} cannot number its ratings anew ({first_line(error)}): "
+                f"give its folder {worker.local_directory} more room"
+            ) from None
+        rows = len(table.numbers)
+    rated = {
+        block.number: Rated(half, rows, block.first)
+        for block, half in zip(places, halves, strict=True)
+    }
+    return Mapped(places, most, table, rated)
 
 
 def start(block: Place, opening: Opening) -> None:
     """Begin a session, or go on with it from what is on the shelf."""
     desk, side = _desk(block.fit), block.side
-    rated = desk.rated.get((side, block.number))
-    if rated is None:
-        raise LostWorkerError
+    mapped = desk.ratings(side)
+    rated = _of_block(mapped, block)
     shelf, names = opening.shelf, opening.names[side]
 
     def taken(listed: dict[str, str]) -> dict[str, Any]:
@@ -118,7 +190,7 @@ def start(block: Place, opening: Opening) -> None:
         held["rows"] = draw(block.first, block.last)
 
     def look(name: str) -> Shown:
-        return desk.seen[opening.session, side, name]
+        return desk.look(opening.session, side, Sight(name), mapped.table)
 
     made = Block(
         rated, held["rows"], opening.held.of(side), opening.shift, opening.group[side], look
@@ -126,15 +198,30 @@ def start(block: Place, opening: Opening) -> None:
     made.hold(held)
     made.kept = taken(opening.kept[side])
     _forget(desk, opening.session[0], but=opening.session)
+    desk.routes.clear()  # some may be of workers that are gone; the others say theirs again
     desk.blocks[opening.session, side, block.number] = made
 
 
-def part_of(desk: Desk, block: Place, part: str) -> Rated:
-    """The ratings of a part for the rows of a block."""
-    rated = desk.rated.get((part, block.number))
-    if rated is None:
+def part_of(
+    desk: Desk, block: Place, session: Opened, part: str
+) -> tuple[Rated, _native.Rows | None]:
+    """The ratings of a part for the rows of a block, and the rows that they are of.
+
+    None: those that the block looks at.
+    """
+    mapped = desk.ratings(part)
+    rated = _of_block(mapped, block)
+    if mapped.table is None:
+        return rated, None
+    rows = desk.look(session, block.side, Sight("rows", part), mapped.table)
+    assert isinstance(rows, _native.Rows)
+    return rated, rows
+
+
+def _of_block(mapped: Mapped, block: Place) -> Rated:
+    if block.number not in mapped.rated:
         raise LostWorkerError
-    return rated
+    return mapped.rated[block.number]
 
 
 def save(block: Place, session: Opened, shelf: Shelf, prefix: str) -> tuple[list[str], list[str]]:

@@ -29,6 +29,14 @@ nb::ndarray<nb::numpy, float, nb::ndim<2>> matrix(const Rows& rows) {
     return {out.data, {count, rank}, out.owner};
 }
 
+nb::ndarray<nb::numpy, float, nb::ndim<2>> taken(const Rows& rows, Line<int32_t> numbers) {
+    check_ids(numbers, std::size_t(rows.count));
+    const auto rank = std::size_t(rows.rank);
+    Fresh<float> out(numbers.size() * rank);
+    rows.take(numbers.data(), int64_t(numbers.size()), out.data);
+    return {out.data, {numbers.size(), rank}, out.owner};
+}
+
 void fill(Rows& rows, const Matrix& values) {
     if (int64_t(values.shape(0)) != rows.count || int(values.shape(1)) != rows.rank)
         throw std::invalid_argument("factor of another shape");
@@ -344,6 +352,7 @@ NB_MODULE(_native, m) {
         .def("set", fill)
         .def("put", put)
         .def("get", matrix)
+        .def("take", taken)
         .def_ro("rank", &Rows::rank)
         .def("sums", bound_sums, "half"_a.none(), "centres"_a.none(), "gram"_a, "group"_a = span_rows);
     nb::class_<Workspace>(m, "Workspace").def(nb::init<>()).def("release", &Workspace::release);

@@ -89,6 +89,10 @@ void Rows::get(float* rows) const {
     for (int64_t number = 0; number < count; number++) std::copy_n(row(number), rank, rows + number * rank);
 }
 
+void Rows::take(const int32_t* numbers, int64_t some, float* rows) const {
+    for (int64_t place = 0; place < some; place++) std::copy_n(row(numbers[place]), rank, rows + place * rank);
+}
+
 std::vector<Sums> sums_of(const Rows& rows, const Half* half, const Rows* centres, bool gram, int64_t group,
                           Poll poll) {
     const int64_t width = rows.kernels.width, rank = rows.rank;

@@ -56,6 +56,7 @@ class Rows {                // a factor: `rank` floats a row, padded with zeros 
     void set(const float* rows) { put(0, count, rows); }    // rank floats a row
     void put(int64_t first, int64_t last, const float* rows);
     void get(float* rows) const;
+    void take(const int32_t* numbers, int64_t some, float* rows) const;     // those of these numbers
 
     float* row(int64_t number) { return data_.get() + number * kernels.width; }
     const float* row(int64_t number) const { return data_.get() + number * kernels.width; }
