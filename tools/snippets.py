@@ -36,6 +36,7 @@ def renewed(page: Path) -> str:
 
 
 def main() -> None:
+    """Renew the pages that are named, or all."""
     pages = [Path(page).resolve() for page in sys.argv[1:]] or PAGES
     for page in pages:
         with tempfile.TemporaryDirectory() as folder:
