@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 namespace tastemix {
 namespace {
@@ -16,15 +17,29 @@ struct Entry {
     float value;
     int32_t index;
 };
-bool before(const Entry& a, const Entry& b) { return a.value > b.value || (a.value == b.value && a.index < b.index); }
 bool lower(const Entry& a, const Entry& b) { return a.index < b.index; }
+using Names = std::vector<int32_t>;
+
+// The items, the most rated first. Those of an item's candidates are mostly such, so that what is
+// looked at of a row of G lies close together if its entries have this order.
+Names by_count(const Half& by_item) {
+    Names names(std::size_t(by_item.rows));
+    std::iota(names.begin(), names.end(), 0);
+    std::stable_sort(names.begin(), names.end(),
+                     [&](int32_t i, int32_t j) { return by_item.count(i) > by_item.count(j); });
+    return names;
+}
 
 // Floats that are not negative, by their first bits, in their order.
 constexpr uint32_t buckets = 1 << 11;
 uint32_t bucket(float value) { return std::bit_cast<uint32_t>(value) >> 20; }
 
-// The `most` largest of the entries, by index; none is negative.
-void keep_largest(std::vector<Entry>& entries, std::size_t most) {
+// The `most` largest of the entries, by index; none is negative. Of equal ones the lower name stays.
+void keep_largest(std::vector<Entry>& entries, std::size_t most, const Names& names) {
+    const auto before = [&](const Entry& a, const Entry& b) {
+        return a.value > b.value ||
+               (a.value == b.value && names[std::size_t(a.index)] < names[std::size_t(b.index)]);
+    };
     if (entries.size() > most) {
         std::array<std::size_t, buckets> counts{};
         for (const Entry& entry : entries) counts[bucket(entry.value)]++;
@@ -41,12 +56,16 @@ void keep_largest(std::vector<Entry>& entries, std::size_t most) {
     std::sort(entries.begin(), entries.end(), lower);
 }
 
-// G = AᵀA: all of it, or of every row the entries that are largest beside the diagonal. An entry is
-// there if either of its two rows kept it, so that what is left is symmetric.
+// G = AᵀA by places in `names`: all of it, or of every row the entries that are largest beside the
+// diagonal. An entry is there if either of its two rows kept it, so that what is left is symmetric.
 class Gram {
    public:
     Gram(const Half& by_user, const Half& by_item, int64_t most_floats)
-        : by_user_(by_user), by_item_(by_item), items_(by_item.rows), diagonal_(std::size_t(items_)) {
+        : names(by_count(by_item)), by_user_(by_user), by_item_(by_item), items_(by_item.rows),
+          places_(std::size_t(items_)), placed_(std::size_t(by_user.ratings())), diagonal_(std::size_t(items_)) {
+        for (std::size_t place = 0; place < names.size(); place++) places_[std::size_t(names[place])] = int32_t(place);
+        const int32_t* const j = by_user.indices;
+        std::transform(j, j + by_user.ratings(), placed_.begin(), [&](int32_t name) { return places_[std::size_t(name)]; });
         dense_ = items_ <= most_floats / std::max<int64_t>(items_, 1);
         kept_ = std::size_t(std::max(most_floats / (2 * std::max<int64_t>(items_, 1)), least_kept));
         if (dense_) all_ = zeros(items_ * items_);
@@ -58,14 +77,14 @@ class Gram {
             float sum = 0;
             for (int64_t e = by_item_.pointers[i]; e < by_item_.pointers[i + 1]; e++)
                 sum += by_item_.values[e] * by_item_.values[e];
-            diagonal_[std::size_t(i)] = sum;
+            diagonal_[std::size_t(places_[std::size_t(i)])] = sum;
         }
         std::vector<std::vector<float>> rows(static_cast<std::size_t>(threads()));
         const int64_t chunks = (items_ + rows_a_chunk - 1) / rows_a_chunk;
         const auto fill = [&](int64_t chunk, int worker) {
-            for (int64_t i = chunk * rows_a_chunk; i < std::min(items_, (chunk + 1) * rows_a_chunk); i++)
-                if (dense_) add(i, i, all_.get() + i * items_);
-                else keep(i, rows[std::size_t(worker)]);
+            for (int64_t place = chunk * rows_a_chunk; place < std::min(items_, (chunk + 1) * rows_a_chunk); place++)
+                if (dense_) add(place, names[std::size_t(place)], all_.get() + place * items_);
+                else keep(place, rows[std::size_t(worker)]);
         };
         return parallel_for(chunks, fill, poll, int(rows.size())) &&
                (!dense_ || parallel_for(chunks, [&](int64_t chunk, int) { mirror(chunk); }, poll));
@@ -99,9 +118,12 @@ class Gram {
         }
     }
 
+    const Names names;
+
    private:
-    // row[j] += G_ij for the items from `first` on.
-    void add(int64_t i, int64_t first, float* row) const {
+    // Add the entries of a row for the items of names from `first` on.
+    void add(int64_t place, int64_t first, float* row) const {
+        const int32_t i = names[std::size_t(place)];
         int64_t work = work_unasked;
         for (int64_t e = by_item_.pointers[i]; e < by_item_.pointers[i + 1]; e++) {
             const int32_t u = by_item_.indices[e];
@@ -114,26 +136,31 @@ class Gram {
                 if (give_up()) return;
                 work = work_unasked;
             }
-            for (const float* b = by_user_.values + (j - by_user_.indices); j != end; ++j, ++b) row[*j] += a * *b;
+            const float* b = by_user_.values + (j - by_user_.indices);
+            const int32_t* at = placed_.data() + (j - by_user_.indices);
+            for (; j != end; ++j, ++at, ++b) row[*at] += a * *b;
         }
     }
 
-    // The rows of a chunk left of the diagonal, from the columns above it, a square at a time.
+    // Both entries of each pair, of which one is there, in the rows of a chunk left of the diagonal
+    // and in the columns above it, a square at a time.
     void mirror(int64_t chunk) {
         const int64_t begin = chunk * rows_a_chunk, end = std::min(items_, begin + rows_a_chunk);
         for (int64_t left = 0; left < end; left += rows_a_chunk)
             for (int64_t j = left; j < std::min(end, left + rows_a_chunk); j++)
-                for (int64_t i = std::max(begin, j + 1); i < end; i++) all_[i * items_ + j] = all_[j * items_ + i];
+                for (int64_t i = std::max(begin, j + 1); i < end; i++)
+                    all_[i * items_ + j] = all_[j * items_ + i] += all_[i * items_ + j];
     }
 
     void keep(int64_t i, std::vector<float>& row) {
         row.resize(std::size_t(items_));
         add(i, 0, row.data());
         if (give_up()) return;
+        const int32_t name = names[std::size_t(i)];
         std::vector<Entry> found;
-        for (int64_t e = by_item_.pointers[i]; e < by_item_.pointers[i + 1]; e++)
+        for (int64_t e = by_item_.pointers[name]; e < by_item_.pointers[name + 1]; e++)
             for (int64_t f = by_user_.pointers[by_item_.indices[e]]; f < by_user_.pointers[by_item_.indices[e] + 1]; f++) {
-                const int32_t j = by_user_.indices[f];
+                const int32_t j = placed_[std::size_t(f)];
                 float& value = row[std::size_t(j)];
                 if (value != 0 && j != i) found.push_back({value, j});
                 value = 0;
@@ -141,7 +168,7 @@ class Gram {
         whole_[std::size_t(i)] = found.size() <= kept_;
         if (!whole_[std::size_t(i)]) {
             for (Entry& entry : found) entry.value *= entry.value / diagonal(entry.index);
-            keep_largest(found, kept_);
+            keep_largest(found, kept_, names);
             for (Entry& entry : found) entry.value = std::sqrt(entry.value * diagonal(entry.index));
         } else std::sort(found.begin(), found.end(), lower);
         found.push_back({diagonal(i), int32_t(i)});
@@ -158,6 +185,8 @@ class Gram {
 
     const Half &by_user_, &by_item_;
     const int64_t items_;
+    std::vector<int32_t> places_;    // by name
+    std::vector<int32_t> placed_;    // the place of every rated item, user by user
     bool dense_;
     std::size_t kept_;
     std::vector<float> diagonal_;
@@ -200,7 +229,7 @@ struct Problem {
             count += j != i && slope > 0;
         });
         gains.resize(count);
-        keep_largest(gains, std::size_t(terms.candidates));
+        keep_largest(gains, std::size_t(terms.candidates), gram.names);
         candidates.resize(gains.size());
         for (std::size_t c = 0; c < gains.size(); c++) candidates[c] = gains[c].index;
     }
@@ -232,11 +261,13 @@ bool neighbours(const Half& by_user, const Half& by_item, const NeighbourTerms& 
     const int64_t items = by_item.rows;
     std::vector<std::vector<Entry>> found(static_cast<std::size_t>(items));
     std::vector<Problem> problems(static_cast<std::size_t>(threads()), Problem{gram, terms});
-    const auto solve = [&](int64_t i, int worker) {
+    const auto solve = [&](int64_t place, int worker) {
         Problem& problem = problems[std::size_t(worker)];
-        problem.solve(i);
+        problem.solve(place);
+        auto& row = found[std::size_t(gram.names[std::size_t(place)])];
         for (std::size_t c = 0; c < problem.candidates.size(); c++)
-            if (problem.x[c] > 0) found[std::size_t(i)].push_back({problem.x[c], problem.candidates[c]});
+            if (problem.x[c] > 0) row.push_back({problem.x[c], gram.names[std::size_t(problem.candidates[c])]});
+        std::sort(row.begin(), row.end(), lower);
     };
     if (!parallel_for(items, solve, poll, int(problems.size()))) return false;
     links.pointers.assign(1, 0);
