@@ -109,6 +109,22 @@ class Catalogue:
         allowed: NDArray[uint8] | None,
         n: int,
     ) -> NDArray[int32]: ...
+    def top_with(
+        self,
+        users: NDArray[float32],
+        user: NDArray[int32],
+        pointers: NDArray[int64],
+        seen: NDArray[int32],
+        allowed: NDArray[uint8] | None,
+        n: int,
+        scale: float,
+        base: NDArray[float32],
+        linked: Linked | None,
+        rated_pointers: NDArray[int64],
+        rated: NDArray[int32],
+        stars: NDArray[float32],
+        weight: float,
+    ) -> NDArray[int32]: ...
 
 class Linked:
     def __init__(

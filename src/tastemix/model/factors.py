@@ -133,8 +133,13 @@ class Factors:
 
     def pairs(self, user: Indices, item: Indices) -> Floats:
         """See Scores.pairs."""
-        products = scoring.pair_products(self.users, self.items, user, item)
-        return products / self.members + self.shift
+        return self.products(user, item) + self.shift
+
+    def products(self, user: Indices, item: Indices) -> Floats:
+        """The same, counted from the shift."""
+        found = scoring.pair_products(self.users, self.items, user, item)
+        found /= self.members
+        return found
 
     def pairs_or_average(self, user: Indices, item: Indices) -> Floats:
         """As `pairs`; −1 is the average row of its side."""
@@ -180,7 +185,7 @@ class Factors:
         taste[self.coordinates] = own[:, None]
         return taste
 
-    @property
+    @cached_property
     def taste_count(self) -> int:
         """How many tastes there are."""
         return int(self.taste_of.max(initial=-1)) + 1

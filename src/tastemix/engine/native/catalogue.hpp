@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "links.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
 
@@ -18,6 +19,14 @@ struct Asked {              // users and what they have seen, borrowed
     const int64_t* pointers;    // count + 1: where in `seen` the items of each one asked for are
     const int32_t* seen;
     const uint8_t* allowed; // by item, or null: all are
+};
+
+struct Added {              // scores are scale · w·h_i + base_i + weight · s_i, borrowed
+    float scale;
+    const float* base;      // by item
+    const Linked* linked;   // the s of these links, or null: 0
+    Rated rated;            // by those asked for
+    float weight;
 };
 
 struct Packed {             // item rows `lanes` at a time: coordinate by coordinate, then the next ones
@@ -33,8 +42,9 @@ class Catalogue {
     Catalogue(Packed, int64_t items, int rank);
     ~Catalogue();
 
-    // Fills `best` with n items of each user asked for, the best first, −1 where there are no more.
-    bool top(const Asked&, int n, int32_t* best, Poll poll);
+    // Fills `best` with n items of each user asked for, the best first, −1 where there are no more. Scores are
+    // w·h_i, or what `added` says.
+    bool top(const Asked&, const Added* added, int n, int32_t* best, Poll poll);
 
     int64_t items() const { return items_; }
     int rank() const { return rank_; }
