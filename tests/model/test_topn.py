@@ -79,9 +79,12 @@ def test_the_best_by_sums_of_parts_are_a_full_sort(
     allowed = np.ones(37, np.uint8)
     allowed[[3, 30]] = 0
     with isa(instructions):
-        found = scores.best(EVERYONE, RATINGS.by_user, allowed, 20)
+        found, scored = scores.best_scored(EVERYONE, RATINGS.by_user, allowed, 20)
     block = scores.block(EVERYONE)
-    np.testing.assert_array_equal(found, expected(block, RATINGS.by_user, allowed, 20))
+    right = expected(block, RATINGS.by_user, allowed, 20)
+    np.testing.assert_array_equal(found, right)
+    values = np.take_along_axis(block, np.maximum(right, 0), axis=1)
+    np.testing.assert_array_equal(scored, np.where(right < 0, np.nan, values))
     user, item = EVERYONE.repeat(37), np.tile(np.arange(37, dtype=np.int32), 25)
     np.testing.assert_array_equal(scores.pairs(user, item), block.ravel())
 
@@ -204,7 +207,7 @@ def test_what_would_read_outside_is_refused(change: dict) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"base": np.ones(36, np.float32)},
+        {"popularity": np.ones(36, np.float32)},
         {"rated_pointers": np.array([0, 1, 2], np.int64)},
         {"rated_pointers": np.array([0, 4], np.int64)},
         {"rated": np.array([0, 37, 1], np.int32)},
@@ -226,16 +229,17 @@ def test_what_would_read_outside_of_a_part_is_refused(change: dict) -> None:
         "seen": numbers,
         "allowed": None,
         "n": 5,
-        "scale": 1.0,
-        "base": scores.popularity,
+        "tastes": 1.0,
+        "links": 1.0,
+        "popular": 0.0,
+        "popularity": scores.popularity,
         "linked": scores.links.linked,
         "rated_pointers": pointers,
         "rated": numbers,
         "stars": np.ones(3, np.float32),
-        "weight": 1.0,
     }
-    top = scores.factors.catalogue.top_with
-    assert top(**right).shape == (1, 5)
+    top = scores.factors.catalogue.top_weighed
+    assert [found.shape for found in top(**right)] == [(1, 5), (1, 5)]
     with pytest.raises((ValueError, IndexError)):
         top(**{**right, **change})
 

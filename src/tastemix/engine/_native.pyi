@@ -109,7 +109,7 @@ class Catalogue:
         allowed: NDArray[uint8] | None,
         n: int,
     ) -> NDArray[int32]: ...
-    def top_with(
+    def top_weighed(
         self,
         users: NDArray[float32],
         user: NDArray[int32],
@@ -117,14 +117,15 @@ class Catalogue:
         seen: NDArray[int32],
         allowed: NDArray[uint8] | None,
         n: int,
-        scale: float,
-        base: NDArray[float32],
+        tastes: float,
+        links: float,
+        popular: float,
+        popularity: NDArray[float32],
         linked: Linked | None,
         rated_pointers: NDArray[int64],
         rated: NDArray[int32],
         stars: NDArray[float32],
-        weight: float,
-    ) -> NDArray[int32]: ...
+    ) -> tuple[NDArray[int32], NDArray[float64]]: ...
 
 class Linked:
     def __init__(

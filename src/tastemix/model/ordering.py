@@ -17,7 +17,7 @@ from tastemix.errors import ParameterError
 from tastemix.model.explain import Part, scaled
 from tastemix.model.factors import Factors, Floats
 from tastemix.model.links import Links, Weights
-from tastemix.model.topn import Allowed, best_items, chosen
+from tastemix.model.topn import Allowed, best_items, chosen, scores_of
 
 NOTHING = Half(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
 NO_RATINGS = (
@@ -85,17 +85,26 @@ class Ordering:
 
     def best(self, user: Indices, seen: Half, allowed: Allowed, n: int) -> Indices:
         """See Scores.best."""
+        return self.best_scored(user, seen, allowed, n)[0]
+
+    def best_scored(
+        self, user: Indices, seen: Half, allowed: Allowed, n: int
+    ) -> tuple[Indices, Floats]:
+        """See Scores.best_scored."""
         if self.factors is None:
-            return best_items(self.block, user, seen, allowed, n)
-        tastes, rated, _ = self.weights
+            best = best_items(self.block, user, seen, allowed, n)
+            return best, scores_of(self.pairs, user, best)
+        tastes, rated, popularity = self.weights
         linked, some = None, NOTHING
         if self.links is not None:
             linked, some = self.links.linked, chosen(self._stars, user)
-        return self.factors.catalogue.top_with(
+        return self.factors.catalogue.top_weighed(
             *(self.factors.users, user, seen.pointers, seen.indices, allowed, n),
-            *(tastes / self.factors.members, self._base, linked),
-            *(some.pointers, some.indices, some.values),
-            rated,
+            *(tastes / self.factors.members, rated, popularity),
+            *(self.popularity, linked),
+            some.pointers,
+            some.indices,
+            some.values,
         )
 
     def parts(self, u: int, i: int, by_taste: Callable[[Factors], list[Part]]) -> list[Part]:

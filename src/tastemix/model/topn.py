@@ -42,6 +42,16 @@ def best_items(
     return best
 
 
+def scores_of(
+    pairs: Callable[[Indices, Indices], NDArray[np.float64]], user: Indices, best: Indices
+) -> NDArray[np.float64]:
+    """(users, n) the scores of these lists; NaN where there are no more."""
+    there = best >= 0
+    found = np.full(best.shape, np.nan)
+    found[there] = pairs(np.repeat(user, there.sum(axis=1)), best[there])
+    return found
+
+
 def chosen(half: Half, rows: Indices) -> Half:
     """These rows of a half; rows that follow one another are not copied."""
     if len(rows) and (len(rows) == 1 or (np.diff(rows) == 1).all()):

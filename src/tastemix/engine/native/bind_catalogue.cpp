@@ -31,27 +31,32 @@ Asked asked(const Catalogue& catalogue, const Matrix& users, const Line<int32_t>
             allowed ? allowed->data() : nullptr};
 }
 
-auto found(Catalogue& catalogue, const Asked& of, const Added* added, int n) {
-    Fresh<int32_t> best(std::size_t(of.count) * std::size_t(n));
-    released([&] { return catalogue.top(of, added, n, best.data, interrupted); });
-    return nb::ndarray<nb::numpy, int32_t, nb::ndim<2>>(best.data, {std::size_t(of.count), std::size_t(n)}, best.owner);
+template <class T> auto lists(const Fresh<T>& filled, const Asked& of, int n) {
+    return nb::ndarray<nb::numpy, T, nb::ndim<2>>(filled.data, {std::size_t(of.count), std::size_t(n)}, filled.owner);
 }
 
 auto top(Catalogue& catalogue, Matrix users, Line<int32_t> user, Line<int64_t> pointers, Line<int32_t> seen,
          std::optional<Line<uint8_t>> allowed, int n) {
-    return found(catalogue, asked(catalogue, users, user, pointers, seen, allowed, n), nullptr, n);
+    const Asked of = asked(catalogue, users, user, pointers, seen, allowed, n);
+    Fresh<int32_t> best(user.size() * std::size_t(n));
+    released([&] { return catalogue.top(of, n, best.data, interrupted); });
+    return lists(best, of, n);
 }
 
-auto top_with(Catalogue& catalogue, Matrix users, Line<int32_t> user, Line<int64_t> pointers, Line<int32_t> seen,
-              std::optional<Line<uint8_t>> allowed, int n, float scale, Line<float> base, const Linked* linked,
-              Line<int64_t> rated_pointers, Line<int32_t> rated, Line<float> stars, float weight) {
+auto top_weighed(Catalogue& catalogue, Matrix users, Line<int32_t> user, Line<int64_t> pointers, Line<int32_t> seen,
+                 std::optional<Line<uint8_t>> allowed, int n, double tastes, double links, double popular,
+                 Line<float> popularity, const Linked* linked, Line<int64_t> rated_pointers, Line<int32_t> rated,
+                 Line<float> stars) {
     const Asked of = asked(catalogue, users, user, pointers, seen, allowed, n);
-    Added added{scale, base.data(), linked, {}, weight};
-    if (linked) added.rated = rated_by(*linked, rated_pointers, rated, stars);
-    if (int64_t(base.size()) != catalogue.items() ||
-        (linked && (linked->items() != catalogue.items() || added.rated.users != of.count)))
+    Weighed by{tastes, popular, links, popularity.data(), linked, {}};
+    if (linked) by.rated = rated_by(*linked, rated_pointers, rated, stars);
+    if (int64_t(popularity.size()) != catalogue.items() ||
+        (linked && (linked->items() != catalogue.items() || by.rated.users != of.count)))
         throw std::invalid_argument("shapes");
-    return found(catalogue, of, &added, n);
+    Fresh<int32_t> best(user.size() * std::size_t(n));
+    Fresh<double> scores(user.size() * std::size_t(n));
+    released([&] { return catalogue.top(of, by, n, best.data, scores.data, interrupted); });
+    return nb::make_tuple(lists(best, of, n), lists(scores, of, n));
 }
 
 template <class T> auto array(const std::vector<T>& values) {
@@ -94,8 +99,9 @@ void bind_catalogue(nb::module_& m) {
                  new (self) Catalogue(std::move(packed), items, rank);
              })
         .def("top", top, "users"_a, "user"_a, "pointers"_a, "seen"_a, "allowed"_a.none(), "n"_a)
-        .def("top_with", top_with, "users"_a, "user"_a, "pointers"_a, "seen"_a, "allowed"_a.none(), "n"_a, "scale"_a,
-             "base"_a, "linked"_a.none(), "rated_pointers"_a, "rated"_a, "stars"_a, "weight"_a);
+        .def("top_weighed", top_weighed, "users"_a, "user"_a, "pointers"_a, "seen"_a, "allowed"_a.none(), "n"_a,
+             "tastes"_a, "links"_a, "popular"_a, "popularity"_a, "linked"_a.none(), "rated_pointers"_a, "rated"_a,
+             "stars"_a);
     m.def("parts", bound_parts);
 }
 

@@ -21,12 +21,11 @@ struct Asked {              // users and what they have seen, borrowed
     const uint8_t* allowed; // by item, or null: all are
 };
 
-struct Added {              // scores are scale · w·h_i + base_i + weight · s_i, borrowed
-    float scale;
-    const float* base;      // by item
+struct Weighed {            // score_i = tastes · w·h_i + popular · p_i + links · s_i, borrowed
+    double tastes, popular, links;
+    const float* popularity;    // p, by item
     const Linked* linked;   // the s of these links, or null: 0
     Rated rated;            // by those asked for
-    float weight;
 };
 
 struct Packed {             // item rows `lanes` at a time: coordinate by coordinate, then the next ones
@@ -42,9 +41,10 @@ class Catalogue {
     Catalogue(Packed, int64_t items, int rank);
     ~Catalogue();
 
-    // Fills `best` with n items of each user asked for, the best first, −1 where there are no more. Scores are
-    // w·h_i, or what `added` says.
-    bool top(const Asked&, const Added* added, int n, int32_t* best, Poll poll);
+    // Fills `best` with n items of each user asked for, the best first by w·h_i, −1 where there are no more.
+    bool top(const Asked&, int n, int32_t* best, Poll poll);
+    // The same by other scores, which go to `scores` in full precision; NaN where there are no more.
+    bool top(const Asked&, const Weighed&, int n, int32_t* best, double* scores, Poll poll);
 
     int64_t items() const { return items_; }
     int rank() const { return rank_; }
@@ -53,6 +53,9 @@ class Catalogue {
     struct Flags;           // what one thread needs; kept from call to call
     struct Search;          // what one parallel pass is given
 
+    TopItems top_items(const Asked&, int n, int32_t* best) const;
+    bool run(Search&, Poll poll);
+    double product(const float* w, int64_t item) const;
     std::vector<Flags> take(int workers);
     void give_back(std::vector<Flags>);
 

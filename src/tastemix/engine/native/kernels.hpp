@@ -77,7 +77,8 @@ struct TopItems {           // the best items of some users
     const int32_t* seen;    // items left out, by position in `user`
     const uint8_t* allowed; // by item, or null
     float scale;            // of the products
-    const float* added;     // to them, by item; null: nothing
+    const float* added;     // to them, by item, and how often; null: nothing
+    float times;
     int64_t apart;          // floats from what is added for a user to what is for the next: 0 if it is the same
     int n;
     int32_t* best;          // n a user, the best first, −1 where there are no more

@@ -49,21 +49,25 @@ void Linked::add(const Rated& rated, int64_t user, float scale, float* scores) c
     }
 }
 
-void Linked::pairs(const Rated& rated, const int32_t* user, const int32_t* item, int64_t count, double* out) const {
-    static thread_local std::vector<float> given;       // what one user gave, by item; zeros between calls
+void Linked::sums(const Rated& rated, int64_t user, const int32_t* item, int64_t count, double* out) const {
+    static thread_local std::vector<float> given;       // what the user gave, by item; zeros between calls
     given.resize(std::max(given.size(), std::size_t(items())));
-    const auto give = [&](int32_t u, bool there) {
-        for (int64_t e = rated.pointers[u]; e < rated.pointers[u + 1]; e++)
-            given[std::size_t(rated.items[e])] = there ? rated.values[e] : 0.0f;
-    };
+    const int64_t begin = rated.pointers[user], end = rated.pointers[user + 1];
+    for (int64_t e = begin; e < end; e++) given[std::size_t(rated.items[e])] = rated.values[e];
     for (int64_t p = 0; p < count; p++) {
-        if (p == 0 || user[p] != user[p - 1]) give(user[p], true);
         double sum = 0;
         const auto i = std::size_t(item[p]);
         for (auto at = std::size_t(by_target_.pointers[i]); at < std::size_t(by_target_.pointers[i + 1]); at++)
             sum += double(given[std::size_t(by_target_.indices[at])]) * by_target_.weights[at];
         out[p] = sum;
-        if (p + 1 == count || user[p + 1] != user[p]) give(user[p], false);
+    }
+    for (int64_t e = begin; e < end; e++) given[std::size_t(rated.items[e])] = 0.0f;
+}
+
+void Linked::pairs(const Rated& rated, const int32_t* user, const int32_t* item, int64_t count, double* out) const {
+    for (int64_t p = 0, next = 0; p < count; p = next) {
+        while (next < count && user[next] == user[p]) next++;
+        sums(rated, user[p], item + p, next - p, out + p);
     }
 }
 

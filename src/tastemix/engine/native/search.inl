@@ -44,7 +44,8 @@ INLINE bool search_panels(const TopItems& t, int64_t first, int64_t item, const 
         for (int p = 0; p < P; p++) {
             if (added) {
                 const int64_t from = item + p * L;
-                sum[p][u] = all<L>(t.scale) * sum[p][u] + load_some<L>(added + u * t.apart + from, t.items - from);
+                const Vec<L> more = load_some<L>(added + u * t.apart + from, t.items - from);
+                sum[p][u] = all<L>(t.scale) * sum[p][u] + all<L>(t.times) * more;
             }
             for (unsigned above = bits<L>(sum[p][u] > all<L>(scores[t.n - 1])); above; above &= above - 1) {
                 const int lane = __builtin_ctz(above);
