@@ -79,16 +79,21 @@ def server(*command: str, forks: bool = True) -> Iterator[Process]:
 def wrk(
     port: int, path: str, seconds: int, connections: int = 16, script: str = ""
 ) -> dict[str, Any]:
-    """What wrk says: requests, their rate, percentiles of the latency, and what failed."""
+    """What wrk says: requests, their rate, percentiles of the latency, and what failed.
+
+    script: may count what is `wrong` in its `threads`.
+    """
     lua = (
         script
         + """
 done = function(summary, latency, requests)
+  local wrong = 0
+  for _, thread in ipairs(threads or {}) do wrong = wrong + thread:get("wrong") end
   io.write(string.format('FOUND {"requests": %d, "seconds": %f, "p50": %f, "p99": %f, '
-    .. '"connect": %d, "read": %d, "write": %d, "status": %d, "timeout": %d}\\n',
+    .. '"connect": %d, "read": %d, "write": %d, "status": %d, "timeout": %d, "wrong": %d}\\n',
     summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3,
     latency:percentile(99) / 1e3, summary.errors.connect, summary.errors.read,
-    summary.errors.write, summary.errors.status, summary.errors.timeout))
+    summary.errors.write, summary.errors.status, summary.errors.timeout, wrong))
 end
 """
     )

@@ -100,6 +100,17 @@ end
 """
 
 
+JUDGED = """
+wrong, threads = 0, {{}}
+setup = function(thread) table.insert(threads, thread) end
+response = function(status, headers, body)
+  local told = status == 429 or status == 503
+  if not (status == 200 and body == [==[{body}]==] or told) then wrong = wrong + 1 end
+end
+"""
+"""Wrong is what is neither the right answer nor a request to come back."""
+
+
 def at_half_the_peak(process: Process, seconds: int, routes: dict[str, tuple[str, str]]) -> Figures:
     """Latencies at half the rate that wrk reached just before; the calmest of three.
 
@@ -180,9 +191,10 @@ def ends(count: int) -> dict[str, Any]:
 
 
 def overload(process: Process, seconds: int) -> dict[str, Any]:
-    """Twice the connections that are taken: memory, and the time until all is well."""
-    before = process.memory()
-    found = wrk(process.port, "/api/v1/users/7/recommendations", seconds, connections=2048)
+    """Twice the connections that are taken: wrong answers, memory, and how soon all is well."""
+    before, path = process.memory(), "/api/v1/users/7/recommendations"
+    judged = JUDGED.format(body=fetched(process.port, path).decode())
+    found = wrk(process.port, path, seconds, connections=2048, script=judged)
     after, began = process.memory(), time.monotonic()
     while True:
         try:

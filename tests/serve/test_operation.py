@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import shutil
 import signal
 import socket
@@ -287,6 +288,23 @@ def test_the_page_and_its_headers(folder: Path) -> None:
         assert zipped.headers["content-encoding"] == "gzip"
         assert service.ask("/", method="HEAD").body == b""
         assert b"openapi.json" in service.ask("/docs").body
+
+
+def test_the_demo_is_served_from_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with running("--demo", "--log", "off") as service:
+        assert len(service.get("/users/Ada/recommendations")["items"]) == 10
+        assert service.ask("/").status == 200
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_demo_ends_by_saying_how_to_serve_its_model(tmp_path: Path) -> None:
+    done = started("demo", "--out", str(tmp_path / "out"), env={"COLUMNS": "400"})
+    (told,) = re.findall("^To see it: tastemix serve (.*)$", done.stdout, re.MULTILINE)
+    with running(told, "--log", "off") as service:
+        assert service.get("/model")["tastes"] == 6
 
 
 def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

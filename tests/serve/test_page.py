@@ -27,6 +27,8 @@ YOU = "/you?" + "&".join(f"r={quote(dish)}:{stars}" for dish, stars in RATED.ite
 PERSON, ITEM = "/person/Abeni%20B.", f"/item/{quote(SLASHED, safe='')}"
 PAGES = ("/", "/taste/3", ITEM, PERSON, YOU, "/you", "/compare")
 READY = "main[aria-busy=false]"
+PICTURES = Path(__file__).parent.parent.parent / "build" / "page"
+"""Every state in both themes as the tests saw it last."""
 
 
 def chromium() -> str:
@@ -184,6 +186,7 @@ def test_every_state_is_accessible(opened: Open, state: str, theme: str) -> None
     page = opened(path, theme=theme)
     then(page)
     settled(page)
+    page.screenshot(path=PICTURES / f"{state}-{theme}.png", full_page=True)
     found = axe.Axe().run(page).response["violations"]
     assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Literal, get_args
 
@@ -44,7 +45,7 @@ def limits(values: Values, scale: Scale | None) -> Scale:
         low, high = (float(end) for end in scale)
     except (TypeError, ValueError, OverflowError):
         low = high = np.nan
-    if isinstance(scale, str) or not (np.isfinite([low, high]).all() and low <= high):
+    if isinstance(scale, str) or not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise ParameterError(f"scale is {scale!r}: give two finite numbers, the lower one first")
     with np.errstate(over="ignore"):
         ends = np.array([low, high], np.float32)

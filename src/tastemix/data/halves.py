@@ -137,6 +137,8 @@ def ascending(user: Indices, item: Indices) -> bool:
 
 def rows_of(pointers: Pointers) -> Indices:
     """The row of every entry."""
+    if len(pointers) == 2:
+        return np.zeros(pointers[1] - pointers[0], np.int32)
     return np.repeat(np.arange(len(pointers) - 1, dtype=np.int32), np.diff(pointers))
 
 

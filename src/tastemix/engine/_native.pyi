@@ -110,6 +110,23 @@ class Catalogue:
         allowed: NDArray[uint8] | None,
         n: int,
     ) -> NDArray[int32]: ...
+    def top_weighed(
+        self,
+        users: NDArray[float32],
+        user: NDArray[int32],
+        pointers: NDArray[int64],
+        seen: NDArray[int32],
+        allowed: NDArray[uint8] | None,
+        n: int,
+        tastes: float,
+        links: float,
+        popular: float,
+        popularity: NDArray[float32],
+        linked: Linked | None,
+        rated_pointers: NDArray[int64],
+        rated: NDArray[int32],
+        stars: NDArray[float32],
+    ) -> tuple[NDArray[int32], NDArray[float64]]: ...
 
 class Linked:
     def __init__(

@@ -15,7 +15,7 @@ from tastemix.engine.base import Engine
 from tastemix.engine.sides import Held
 from tastemix.model.factors import Factors, Floats
 from tastemix.model.model import Model
-from tastemix.model.topn import Allowed, best_items
+from tastemix.model.topn import Allowed, best_items, scores_of
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,13 @@ class RandomScores:
     def best(self, user: Indices, seen: Half, allowed: Allowed, n: int) -> Indices:
         """See Scores.best."""
         return best_items(self.block, user, seen, allowed, n)
+
+    def best_scored(
+        self, user: Indices, seen: Half, allowed: Allowed, n: int
+    ) -> tuple[Indices, Floats]:
+        """See Scores.best_scored."""
+        best = self.best(user, seen, allowed, n)
+        return best, scores_of(self.pairs, user, best)
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -18,7 +18,7 @@ from tastemix.engine.base import Engine, Fixed, Session
 from tastemix.engine.searching import Scored
 from tastemix.engine.sides import SIDES, Held, Matrix, Pair, Pull, Pulls
 from tastemix.model.links import Links, Weights, in_stars
-from tastemix.model.topn import Allowed
+from tastemix.model.topn import Allowed, scores_of
 from tastemix.training.phase import Phase
 
 Floats = NDArray[np.float64]
@@ -43,6 +43,12 @@ class Scores(Protocol):
         seen: a row for each of these users, in their order. The best come first, equal ones by
         number, and −1 where there are no more.
         """
+        ...
+
+    def best_scored(
+        self, user: Indices, seen: Half, allowed: Allowed, n: int
+    ) -> tuple[Indices, Floats]:
+        """The same, and the predictions; NaN where there are no more."""
         ...
 
 
@@ -133,8 +139,13 @@ class Factors:
 
     def pairs(self, user: Indices, item: Indices) -> Floats:
         """See Scores.pairs."""
-        products = scoring.pair_products(self.users, self.items, user, item)
-        return products / self.members + self.shift
+        return self.products(user, item) + self.shift
+
+    def products(self, user: Indices, item: Indices) -> Floats:
+        """The same, counted from the shift."""
+        found = scoring.pair_products(self.users, self.items, user, item)
+        found /= self.members
+        return found
 
     def pairs_or_average(self, user: Indices, item: Indices) -> Floats:
         """As `pairs`; −1 is the average row of its side."""
@@ -180,7 +191,7 @@ class Factors:
         taste[self.coordinates] = own[:, None]
         return taste
 
-    @property
+    @cached_property
     def taste_count(self) -> int:
         """How many tastes there are."""
         return int(self.taste_of.max(initial=-1)) + 1
@@ -235,6 +246,13 @@ class Factors:
     def best(self, user: Indices, seen: Half, allowed: Allowed, n: int) -> Indices:
         """See Scores.best."""
         return self.catalogue.top(self.users, user, seen.pointers, seen.indices, allowed, n)
+
+    def best_scored(
+        self, user: Indices, seen: Half, allowed: Allowed, n: int
+    ) -> tuple[Indices, Floats]:
+        """See Scores.best_scored."""
+        best = self.best(user, seen, allowed, n)
+        return best, scores_of(self.pairs, user, best)
 
     def largest(self, at_once: int = 4_000_000) -> float:
         """The largest prediction over all pairs, a block of users at a time."""

@@ -36,10 +36,9 @@ def listed(
             best, found = where.best(scores.scored(user), seen, allowed, n)
             there = best >= 0
             return np.repeat(user, there.sum(axis=1)), best[there], found[there].astype(np.float64)
-    best = scores.best(user, seen, allowed, n)
+    best, scored = scores.best_scored(user, seen, allowed, n)
     there = best >= 0
-    users, items = np.repeat(user, there.sum(axis=1)), best[there]
-    return users, items, scores.pairs(users, items)
+    return np.repeat(user, there.sum(axis=1)), best[there], scored[there]
 
 
 def _items(scores: Factors | Ordering) -> int:

@@ -258,13 +258,7 @@ class Model:
         if fallback not in ("mean", None):
             raise ParameterError(f"fallback is {fallback!r}: choose 'mean' or None")
         if fallback == "mean" and self.unknown == "average":
-            result = self.factors.pairs_or_average(user, item)
-            sides: tuple[tuple[Side, Indices, Indices], ...]
-            sides = ("users", user, item), ("items", item, user)
-            for side, new, others in sides:
-                alone = (new < 0) & (others >= 0)
-                if alone.any() and (newcomers := self.newcomers(side)) is not None:
-                    result[alone] = newcomers.means[others[alone]] + self.factors.shift
+            result = self._or_average(user, item)
         else:
             result = self.scores.pairs(np.maximum(user, 0), np.maximum(item, 0))
             if fallback == "mean":
@@ -570,6 +564,19 @@ class Model:
                 f"there are {len(user):,} users but {len(item):,} items: pass one item per user"
             )
         return user, item
+
+    def _or_average(self, user: Indices, item: Indices) -> Floats:
+        """The prediction of each pair; of a new id as of a newcomer or as of the average one."""
+        if not np.count_nonzero((user < 0) | (item < 0)):
+            return self.factors.pairs(user, item)
+        result = self.factors.pairs_or_average(user, item)
+        sides: tuple[tuple[Side, Indices, Indices], ...]
+        sides = ("users", user, item), ("items", item, user)
+        for side, new, others in sides:
+            alone = (new < 0) & (others >= 0)
+            if alone.any() and (newcomers := self.newcomers(side)) is not None:
+                result[alone] = newcomers.means[others[alone]] + self.factors.shift
+        return result
 
     def _or_means(self, result: Floats, user: Indices, item: Indices) -> Floats:
         """The result, or a mean where one of the two was never rated: the other's, or of all."""

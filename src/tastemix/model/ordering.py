@@ -17,8 +17,9 @@ from tastemix.errors import ParameterError
 from tastemix.model.explain import Part, scaled
 from tastemix.model.factors import Factors, Floats
 from tastemix.model.links import Links, Weights
-from tastemix.model.topn import Allowed, best_items, chosen
+from tastemix.model.topn import Allowed, best_items, chosen, scores_of
 
+NOTHING = Half(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
 NO_RATINGS = (
     "this model was saved without its ratings, which its scores are sums over: "
     "save it with them, or fold the user in"
@@ -42,9 +43,11 @@ class Ordering:
     def pairs(self, user: Indices, item: Indices) -> Floats:
         """See Scores.pairs."""
         tastes, rated, popularity = self.weights
-        result: Floats = popularity * self.popularity[item].astype(np.float64)
+        result: Floats = np.zeros(len(item))
+        if popularity:
+            result += popularity * self.popularity[item].astype(np.float64)
         if self.factors is not None:
-            result += tastes * (self.factors.pairs(user, item) - self.factors.shift)
+            result += tastes * self.factors.products(user, item)
         if self.links is not None:
             asked, row = _distinct(user)
             some = chosen(self._stars, asked)
@@ -82,7 +85,27 @@ class Ordering:
 
     def best(self, user: Indices, seen: Half, allowed: Allowed, n: int) -> Indices:
         """See Scores.best."""
-        return best_items(self.block, user, seen, allowed, n)
+        return self.best_scored(user, seen, allowed, n)[0]
+
+    def best_scored(
+        self, user: Indices, seen: Half, allowed: Allowed, n: int
+    ) -> tuple[Indices, Floats]:
+        """See Scores.best_scored."""
+        if self.factors is None:
+            best = best_items(self.block, user, seen, allowed, n)
+            return best, scores_of(self.pairs, user, best)
+        tastes, rated, popularity = self.weights
+        linked, some = None, NOTHING
+        if self.links is not None:
+            linked, some = self.links.linked, chosen(self._stars, user)
+        return self.factors.catalogue.top_weighed(
+            *(self.factors.users, user, seen.pointers, seen.indices, allowed, n),
+            *(tastes / self.factors.members, rated, popularity),
+            *(self.popularity, linked),
+            some.pointers,
+            some.indices,
+            some.values,
+        )
 
     def parts(self, u: int, i: int, by_taste: Callable[[Factors], list[Part]]) -> list[Part]:
         """The parts of one score, the largest first; see `Model.explain`."""
@@ -114,7 +137,7 @@ class Ordering:
 
 def _distinct(user: Indices) -> tuple[Indices, Indices]:
     """The users, each once, and the place of each entry among them."""
-    if len(user) and (user == user[0]).all():
+    if len(user) and np.count_nonzero(user == user[0]) == len(user):
         return user[:1], np.zeros(len(user), np.int32)
     asked, row = np.unique(user, return_inverse=True)
     return asked, row.astype(np.int32)

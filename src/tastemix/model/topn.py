@@ -42,10 +42,22 @@ def best_items(
     return best
 
 
+def scores_of(
+    pairs: Callable[[Indices, Indices], NDArray[np.float64]], user: Indices, best: Indices
+) -> NDArray[np.float64]:
+    """(users, n) the scores of these lists; NaN where there are no more."""
+    there = best >= 0
+    found = np.full(best.shape, np.nan)
+    found[there] = pairs(np.repeat(user, there.sum(axis=1)), best[there])
+    return found
+
+
 def chosen(half: Half, rows: Indices) -> Half:
     """These rows of a half; rows that follow one another are not copied."""
     if len(rows) and (len(rows) == 1 or (np.diff(rows) == 1).all()):
-        return Half(half.pointers[rows[0] : rows[-1] + 2], half.indices, half.stored)
+        pointers = half.pointers[rows[0] : rows[-1] + 2]
+        here = slice(pointers[0], pointers[-1])
+        return Half(pointers - pointers[0], half.indices[here], half.stored[here])
     begin, end = half.pointers[rows], half.pointers[rows + 1]
     pointers = np.concatenate([np.zeros(1, np.int64), np.cumsum(end - begin)])
     there = np.repeat(begin - pointers[:-1], end - begin) + np.arange(pointers[-1])

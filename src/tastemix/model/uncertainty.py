@@ -116,15 +116,12 @@ def _shares(users: Spread, items: Spread) -> tuple[Floats, Floats]:
 def _features(
     logs: tuple[Floats, Floats], counts: Counts, pairs: tuple[Indices, Indices], place: Floats
 ) -> Floats:
-    columns = [np.ones(len(place)), place, place**2]
-    for log, count, number in zip(logs, counts, pairs, strict=True):
-        columns += [_of(log, number), np.log1p(_of(count, number))]
-    return np.stack(columns, axis=1)
-
-
-def _of(values: NDArray[Any], numbers: Indices) -> Floats:
-    """The values of these numbers; 0 for −1. The others are not looked at."""
-    return np.where(numbers < 0, 0.0, values[numbers])
+    found = np.empty((len(place), COEFFICIENTS))
+    found[:, 0], found[:, 1], found[:, 2] = 1.0, place, place * place
+    for at, log, count, number in zip((3, 5), logs, counts, pairs, strict=True):
+        found[:, at], found[:, at + 1] = log[number], np.log1p(count[number])
+        found[number < 0, at : at + 2] = 0.0
+    return found
 
 
 def _fitted(features: Floats, squared: Floats) -> Floats:

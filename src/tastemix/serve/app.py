@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import traceback
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
 
@@ -40,6 +41,7 @@ PAGE: Headers = [
 OTHERS = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "page", "other")
 """What is counted beside the routes of the API."""
 PAGE_AT, OTHER_AT = -2, -1
+READS = ("GET", "HEAD")
 
 
 class Reply(NamedTuple):
@@ -77,7 +79,7 @@ class Service:
         self._matching = Matching(self._routes, self._names)
         self._bodies = Bodies(self._routes, self.limits)
         self._encode = msgspec.json.Encoder().encode
-        self._kept: dict[tuple[bytes, bytes], Reply] = {}
+        self._kept: OrderedDict[tuple[bytes, bytes], Reply] = OrderedDict()
         self._kept_bytes = 0
         self._files = pages.load()
         said = openapi.described(self._routes)
@@ -98,7 +100,7 @@ class Service:
         started = time.perf_counter()
         reply = self._kept.get((scope["raw_path"], scope["query_string"]))
         try:
-            if reply is None or scope["method"] != "GET":
+            if reply is None or scope["method"] not in READS:
                 reply = await self._answer(scope, receive)
             else:
                 self.guard.check(scope["headers"], scope["raw_path"])
@@ -150,8 +152,7 @@ class Service:
         self._kept[key] = reply
         self._kept_bytes += len(reply.body) + len(key[0]) + len(key[1])
         while len(self._kept) > self.limits.cached or self._kept_bytes > self.limits.cached_bytes:
-            oldest = next(iter(self._kept))
-            gone = self._kept.pop(oldest)
+            oldest, gone = self._kept.popitem(last=False)
             self._kept_bytes -= len(gone.body) + len(oldest[0]) + len(oldest[1])
 
     def _beside(self, path: bytes, method: str, headers: Headers) -> Reply:
@@ -159,7 +160,7 @@ class Service:
         name = path.decode("latin-1")
         known = name in OTHERS[:5]
         at = self._names.index(name) if known else PAGE_AT
-        if known or method in ("GET", "HEAD"):
+        if known or method in READS:
             _only_get(method)
         if name == "/healthz":
             return Reply(200, _about(JSON, b"{}"), b"{}", at)
@@ -215,7 +216,7 @@ def _refusal(refused: Refused, at: int = OTHER_AT) -> Reply:
 
 
 def _only_get(method: str) -> None:
-    if method not in ("GET", "HEAD"):
+    if method not in READS:
         raise refused_method(["GET"])
 
 

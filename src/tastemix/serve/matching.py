@@ -34,7 +34,7 @@ class Matching:
     def match(self, path: bytes, method: str) -> Matched:
         """The route that answers; ids are decoded part by part, so they may contain slashes."""
         try:
-            parts = [unquote_to_bytes(part).decode() for part in path.split(b"/")]
+            parts = [_decoded(part) for part in path.split(b"/")]
         except UnicodeDecodeError:
             raise Refused(400, "the path is not UTF-8: percent-encode it so") from None
         allowed = []
@@ -47,6 +47,10 @@ class Matching:
         if allowed:
             raise refused_method(allowed)
         raise Refused(404, "there is nothing at this path: see /docs")
+
+
+def _decoded(part: bytes) -> str:
+    return (unquote_to_bytes(part) if b"%" in part else part).decode()
 
 
 def query_of(route: Route, text: bytes) -> Mapping[str, Any]:

@@ -41,11 +41,11 @@ def _best(
 ) -> list[shapes.Recommended]:
     """The n best items for a user of the model, or of one that someone was folded into."""
     most = min(n, len(model.items.ids))
-    best = model.ordering.best(np.array([number], np.int32), seen, None, most)[0]
-    best = best[best >= 0]
+    asked = np.array([number], np.int32)
+    lists, scored = model.ordering.best_scored(asked, seen, None, most)
+    best = lists[lists >= 0]
     users = np.full(len(best), number, np.int32)
-    scores = model.ordering.pairs(users, best).tolist()
-    told = known.told(best)
+    told, scores = known.told(best), scored[0, : len(best)].tolist()
     if not known.predicts:
         pairs = zip(told, scores, strict=True)
         return [shapes.Recommended(*one, score, None) for one, score in pairs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from tastemix.serve.labels import Labels
 from tastemix.serve.names import Named, Titles
 
 FIRST = np.zeros(1, np.int32)
+REMEMBERED = 1 << 14
+"""Items whose id and title are remembered, in the form in which they are told."""
 
 
 class Prepared:
@@ -41,6 +43,10 @@ class Prepared:
         self.titles = Titles(self.items, model.labels)
         self.labels, self.compared = labels or Labels(None), compared
         self._most = most
+        self._told = lru_cache(REMEMBERED)(self._one_told)
+
+    def _one_told(self, number: int) -> tuple[shapes.Id, str]:
+        return self.items.one(number), self.titles.title(number)
 
     def warm(self) -> None:
         """Make what requests need, so that the first one does not wait and workers share it."""
@@ -120,8 +126,7 @@ class Prepared:
 
     def told(self, numbers: Indices) -> list[tuple[shapes.Id, str]]:
         """Items by id and title."""
-        titles = map(self.titles.title, numbers.tolist())
-        return list(zip(self.items.shown(numbers), titles, strict=True))
+        return list(map(self._told, numbers.tolist()))
 
     def mix(self, weights: Any, adds: Any) -> list[shapes.Share]:
         """The tastes of a mix, the one that adds most first."""

@@ -19,31 +19,44 @@ using namespace nb::literals;
 namespace tastemix {
 namespace {
 
-void check_numbers(const int32_t* begin, const int32_t* end, std::size_t count) {
-    if (std::any_of(begin, end, [=](int32_t i) { return i < 0 || std::size_t(i) >= count; }))
-        throw std::out_of_range("row number");
+// Only what was asked for is looked at: a call for one user costs nothing per user there is.
+Asked asked(const Catalogue& catalogue, const Matrix& users, const Line<int32_t>& user, const Line<int64_t>& pointers,
+            const Line<int32_t>& seen, const std::optional<Line<uint8_t>>& allowed, int n) {
+    if (int(users.shape(1)) != catalogue.rank() || pointers.size() != user.size() + 1 || n < 1 ||
+        (allowed && int64_t(allowed->size()) != catalogue.items()))
+        throw std::invalid_argument("shapes");
+    check_ids(user, users.shape(0));
+    check_rows(pointers, seen, std::size_t(catalogue.items()));
+    return {users.data(), user.data(), int64_t(user.size()), pointers.data(), seen.data(),
+            allowed ? allowed->data() : nullptr};
 }
 
-// Only what was asked for is looked at: a call for one user costs nothing per user there is.
+template <class T> auto lists(const Fresh<T>& filled, const Asked& of, int n) {
+    return nb::ndarray<nb::numpy, T, nb::ndim<2>>(filled.data, {std::size_t(of.count), std::size_t(n)}, filled.owner);
+}
+
 auto top(Catalogue& catalogue, Matrix users, Line<int32_t> user, Line<int64_t> pointers, Line<int32_t> seen,
          std::optional<Line<uint8_t>> allowed, int n) {
-    const std::size_t count = user.size(), items = std::size_t(catalogue.items());
-    if (int(users.shape(1)) != catalogue.rank() || pointers.size() != count + 1 || n < 1 ||
-        (allowed && allowed->size() != items))
+    const Asked of = asked(catalogue, users, user, pointers, seen, allowed, n);
+    Fresh<int32_t> best(user.size() * std::size_t(n));
+    released([&] { return catalogue.top(of, n, best.data, interrupted); });
+    return lists(best, of, n);
+}
+
+auto top_weighed(Catalogue& catalogue, Matrix users, Line<int32_t> user, Line<int64_t> pointers, Line<int32_t> seen,
+                 std::optional<Line<uint8_t>> allowed, int n, double tastes, double links, double popular,
+                 Line<float> popularity, const Linked* linked, Line<int64_t> rated_pointers, Line<int32_t> rated,
+                 Line<float> stars) {
+    const Asked of = asked(catalogue, users, user, pointers, seen, allowed, n);
+    Weighed by{tastes, popular, links, popularity.data(), linked, {}};
+    if (linked) by.rated = rated_by(*linked, rated_pointers, rated, stars);
+    if (int64_t(popularity.size()) != catalogue.items() ||
+        (linked && (linked->items() != catalogue.items() || by.rated.users != of.count)))
         throw std::invalid_argument("shapes");
-    const int64_t* at = pointers.data();
-    if (at[0] < 0 || at[count] > int64_t(seen.size()) || !std::is_sorted(at, at + count + 1))
-        throw std::invalid_argument("pointers");
-    check_numbers(user.data(), user.data() + count, users.shape(0));
-    check_numbers(seen.data() + at[0], seen.data() + at[count], items);
-    auto* best = new int32_t[std::max<std::size_t>(count * std::size_t(n), 1)];
-    nb::capsule owner(best, [](void* p) noexcept { delete[] static_cast<int32_t*>(p); });
-    released([&] {
-        return catalogue.top({users.data(), user.data(), int64_t(count), at, seen.data(),
-                              allowed ? allowed->data() : nullptr},
-                             n, best, interrupted);
-    });
-    return nb::ndarray<nb::numpy, int32_t, nb::ndim<2>>(best, {count, std::size_t(n)}, owner);
+    Fresh<int32_t> best(user.size() * std::size_t(n));
+    Fresh<double> scores(user.size() * std::size_t(n));
+    released([&] { return catalogue.top(of, by, n, best.data, scores.data, interrupted); });
+    return nb::make_tuple(lists(best, of, n), lists(scores, of, n));
 }
 
 template <class T> auto array(const std::vector<T>& values) {
@@ -61,7 +74,7 @@ nb::tuple bound_parts(Line<float> user, Matrix items, int64_t item, Line<int32_t
         user_unit.size() != rank || item_unit.size() != rank)
         throw std::invalid_argument("shapes");
     if (item < 0 || item >= int64_t(items.shape(0))) throw std::out_of_range("row number");
-    check_numbers(rated.data(), rated.data() + rated.size(), items.shape(0));
+    check_ids(rated, items.shape(0));
     for (std::size_t r = 0; r < rank; r++)
         if (taste.data()[r] < -1 || taste.data()[r] >= tastes) throw std::out_of_range("taste");
     const Parts p = parts({user.data(), items.data(), item, rated.data(), int64_t(rated.size()), members, int(rank),
@@ -85,7 +98,10 @@ void bind_catalogue(nb::module_& m) {
                  released([&] { return pack(rows.data(), items, rank, packed, interrupted); });
                  new (self) Catalogue(std::move(packed), items, rank);
              })
-        .def("top", top, "users"_a, "user"_a, "pointers"_a, "seen"_a, "allowed"_a.none(), "n"_a);
+        .def("top", top, "users"_a, "user"_a, "pointers"_a, "seen"_a, "allowed"_a.none(), "n"_a)
+        .def("top_weighed", top_weighed, "users"_a, "user"_a, "pointers"_a, "seen"_a, "allowed"_a.none(), "n"_a,
+             "tastes"_a, "links"_a, "popular"_a, "popularity"_a, "linked"_a.none(), "rated_pointers"_a, "rated"_a,
+             "stars"_a);
     m.def("parts", bound_parts);
 }
 

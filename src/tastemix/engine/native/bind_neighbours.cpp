@@ -5,7 +5,6 @@
 
 #include <optional>
 
-#include "links.hpp"
 #include "python.hpp"
 
 namespace nb = nanobind;
@@ -26,21 +25,6 @@ nb::tuple bound_neighbours(const BoundHalf& by_user, const BoundHalf& by_item, f
     return nb::make_tuple(line(links.pointers), line(links.indices), line(links.weights));
 }
 
-void check_pointers(const Line<int64_t>& pointers, std::size_t entries) {
-    const int64_t *first = pointers.data(), *last = first + pointers.size();
-    if (pointers.size() < 1 || *first < 0 || *(last - 1) > int64_t(entries) || !std::is_sorted(first, last))
-        throw std::invalid_argument("pointers");
-}
-
-// Only the entries that the pointers lead to are looked at.
-void check_rows(const Line<int64_t>& pointers, const Line<int32_t>& indices, std::size_t count) {
-    check_pointers(pointers, indices.size());
-    const int32_t* at = indices.data();
-    if (std::any_of(at + pointers.data()[0], at + pointers.data()[pointers.size() - 1],
-                    [=](int32_t i) { return i < 0 || std::size_t(i) >= count; }))
-        throw std::out_of_range("row number");
-}
-
 void make_linked(Linked* at, Line<int64_t> pointers, Line<int32_t> indices, Line<float> weights) {
     if (pointers.size() < 1 || pointers.data()[0] != 0 || indices.size() != weights.size() ||
         pointers.data()[pointers.size() - 1] != int64_t(indices.size()))
@@ -51,15 +35,9 @@ void make_linked(Linked* at, Line<int64_t> pointers, Line<int32_t> indices, Line
                      {weights.data(), weights.data() + weights.size()}});
 }
 
-Rated rated(const Linked& linked, const Line<int64_t>& pointers, const Line<int32_t>& items, const Line<float>& values) {
-    check_rows(pointers, items, std::size_t(linked.items()));
-    if (items.size() != values.size()) throw std::invalid_argument("values");
-    return {pointers.data(), items.data(), values.data(), int64_t(pointers.size()) - 1};
-}
-
 void add(const Linked& linked, Line<int64_t> pointers, Line<int32_t> items, Line<float> values, float scale,
          Scores scores) {
-    const Rated of = rated(linked, pointers, items, values);
+    const Rated of = rated_by(linked, pointers, items, values);
     if (int64_t(scores.shape(0)) != of.users || int64_t(scores.shape(1)) != linked.items())
         throw std::invalid_argument("scores");
     released([&] { return linked.add(of, scale, scores.data(), interrupted); });
@@ -67,7 +45,7 @@ void add(const Linked& linked, Line<int64_t> pointers, Line<int32_t> items, Line
 
 auto pairs(const Linked& linked, Line<int64_t> pointers, Line<int32_t> items, Line<float> values, Line<int32_t> user,
            Line<int32_t> item) {
-    const Rated of = rated(linked, pointers, items, values);
+    const Rated of = rated_by(linked, pointers, items, values);
     if (user.size() != item.size()) throw std::invalid_argument("pairs");
     check_ids(user, std::size_t(of.users));
     check_ids(item, std::size_t(linked.items()));

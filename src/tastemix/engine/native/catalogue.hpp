@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "links.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
 
@@ -18,6 +19,13 @@ struct Asked {              // users and what they have seen, borrowed
     const int64_t* pointers;    // count + 1: where in `seen` the items of each one asked for are
     const int32_t* seen;
     const uint8_t* allowed; // by item, or null: all are
+};
+
+struct Weighed {            // score_i = tastes · w·h_i + popular · p_i + links · s_i, borrowed
+    double tastes, popular, links;
+    const float* popularity;    // p, by item
+    const Linked* linked;   // the s of these links, or null: 0
+    Rated rated;            // by those asked for
 };
 
 struct Packed {             // item rows `lanes` at a time: coordinate by coordinate, then the next ones
@@ -33,8 +41,10 @@ class Catalogue {
     Catalogue(Packed, int64_t items, int rank);
     ~Catalogue();
 
-    // Fills `best` with n items of each user asked for, the best first, −1 where there are no more.
+    // Fills `best` with n items of each user asked for, the best first by w·h_i, −1 where there are no more.
     bool top(const Asked&, int n, int32_t* best, Poll poll);
+    // The same by other scores, which go to `scores` in full precision; NaN where there are no more.
+    bool top(const Asked&, const Weighed&, int n, int32_t* best, double* scores, Poll poll);
 
     int64_t items() const { return items_; }
     int rank() const { return rank_; }
@@ -43,6 +53,9 @@ class Catalogue {
     struct Flags;           // what one thread needs; kept from call to call
     struct Search;          // what one parallel pass is given
 
+    TopItems top_items(const Asked&, int n, int32_t* best) const;
+    bool run(Search&, Poll poll);
+    double product(const float* w, int64_t item) const;
     std::vector<Flags> take(int workers);
     void give_back(std::vector<Flags>);
 

@@ -76,6 +76,10 @@ struct TopItems {           // the best items of some users
     const int64_t* seen_pointers;
     const int32_t* seen;    // items left out, by position in `user`
     const uint8_t* allowed; // by item, or null
+    float scale;            // of the products
+    const float* added;     // to them, by item, and how often; null: nothing
+    float times;
+    int64_t apart;          // floats from what is added for a user to what is for the next: 0 if it is the same
     int n;
     int32_t* best;          // n a user, the best first, −1 where there are no more
     Stop stop;
@@ -103,7 +107,7 @@ struct Kernels {
     // that is null, the first ones, which takes no scratch; false if it left off.
     bool (*gram)(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch,
                  Stop stop);
-    // The users of positions begin to end. `score` has room for n floats a user, `excluded` is zeros for
+    // The users of positions begin to end; `added` begins with the first of them. `score` has room for n floats a user, `excluded` is zeros for
     // every item and user and is left so; users_at_once users, or as many as there are.
     void (*top_items)(const TopItems&, int64_t begin, int64_t end, float* score, uint8_t* excluded);
     // Greedy coordinate descent from x; the updates it took.

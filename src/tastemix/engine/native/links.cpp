@@ -37,28 +37,37 @@ Links turned(const Links& links) {
 Linked::Linked(Links by_target) : by_target_(std::move(by_target)), by_source_(turned(by_target_)) {}
 
 bool Linked::add(const Rated& rated, float scale, float* scores, Poll poll) const {
-    return each_user(rated.users, [&](int64_t u, int) {
-        float* row = scores + u * items();
-        for (int64_t e = rated.pointers[u]; e < rated.pointers[u + 1]; e++) {
-            const auto j = std::size_t(rated.items[e]);
-            const float a = scale * rated.values[e];
-            for (auto at = std::size_t(by_source_.pointers[j]); at < std::size_t(by_source_.pointers[j + 1]); at++)
-                row[by_source_.indices[at]] += a * by_source_.weights[at];
-        }
-    }, poll);
+    return each_user(rated.users, [&](int64_t u, int) { add(rated, u, scale, scores + u * items()); }, poll);
+}
+
+void Linked::add(const Rated& rated, int64_t user, float scale, float* scores) const {
+    for (int64_t e = rated.pointers[user]; e < rated.pointers[user + 1]; e++) {
+        const auto j = std::size_t(rated.items[e]);
+        const float a = scale * rated.values[e];
+        for (auto at = std::size_t(by_source_.pointers[j]); at < std::size_t(by_source_.pointers[j + 1]); at++)
+            scores[by_source_.indices[at]] += a * by_source_.weights[at];
+    }
+}
+
+void Linked::sums(const Rated& rated, int64_t user, const int32_t* item, int64_t count, double* out) const {
+    static thread_local std::vector<float> given;       // what the user gave, by item; zeros between calls
+    given.resize(std::max(given.size(), std::size_t(items())));
+    const int64_t begin = rated.pointers[user], end = rated.pointers[user + 1];
+    for (int64_t e = begin; e < end; e++) given[std::size_t(rated.items[e])] = rated.values[e];
+    for (int64_t p = 0; p < count; p++) {
+        double sum = 0;
+        const auto i = std::size_t(item[p]);
+        for (auto at = std::size_t(by_target_.pointers[i]); at < std::size_t(by_target_.pointers[i + 1]); at++)
+            sum += double(given[std::size_t(by_target_.indices[at])]) * by_target_.weights[at];
+        out[p] = sum;
+    }
+    for (int64_t e = begin; e < end; e++) given[std::size_t(rated.items[e])] = 0.0f;
 }
 
 void Linked::pairs(const Rated& rated, const int32_t* user, const int32_t* item, int64_t count, double* out) const {
-    for (int64_t p = 0; p < count; p++) {
-        const int32_t* at = by_target_.indices.data() + by_target_.pointers[std::size_t(item[p])];
-        const int32_t* const end = by_target_.indices.data() + by_target_.pointers[std::size_t(item[p]) + 1];
-        double sum = 0;
-        for (int64_t e = rated.pointers[user[p]]; e < rated.pointers[user[p] + 1] && at != end; e++) {
-            at = std::lower_bound(at, end, rated.items[e]);
-            if (at != end && *at == rated.items[e])
-                sum += double(rated.values[e]) * by_target_.weights[std::size_t(at - by_target_.indices.data())];
-        }
-        out[p] = sum;
+    for (int64_t p = 0, next = 0; p < count; p = next) {
+        while (next < count && user[next] == user[p]) next++;
+        sums(rated, user[p], item + p, next - p, out + p);
     }
 }
 

@@ -19,7 +19,11 @@ class Linked {              // the w of all items, both ways
 
     // scores[u, i] += scale · s_i, for every item of every user.
     bool add(const Rated&, float scale, float* scores, Poll) const;
-    // out[p] = s of item[p], for what user[p] rated; the items of a user are in order.
+    // The same for one user: scores has an entry for every item.
+    void add(const Rated&, int64_t user, float scale, float* scores) const;
+    // out[p] = s of item[p], for what one user rated.
+    void sums(const Rated&, int64_t user, const int32_t* item, int64_t count, double* out) const;
+    // The same for what user[p] rated.
     void pairs(const Rated&, const int32_t* user, const int32_t* item, int64_t count, double* out) const;
 
    private:

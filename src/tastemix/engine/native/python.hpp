@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "links.hpp"
 #include "rows.hpp"
 
 namespace tastemix {
@@ -94,6 +95,23 @@ template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> line(const std::vector
 inline void check_ids(const Line<int32_t>& ids, std::size_t count) {
     for (std::size_t i = 0; i < ids.size(); i++)
         if (ids.data()[i] < 0 || std::size_t(ids.data()[i]) >= count) throw std::out_of_range("row number");
+}
+
+// Only the entries that the pointers lead to are looked at.
+inline void check_rows(const Line<int64_t>& pointers, const Line<int32_t>& indices, std::size_t count) {
+    const int64_t *first = pointers.data(), *last = first + pointers.size();
+    if (pointers.size() < 1 || *first < 0 || *(last - 1) > int64_t(indices.size()) || !std::is_sorted(first, last))
+        throw std::invalid_argument("pointers");
+    if (std::any_of(indices.data() + *first, indices.data() + *(last - 1),
+                    [=](int32_t i) { return i < 0 || std::size_t(i) >= count; }))
+        throw std::out_of_range("row number");
+}
+
+inline Rated rated_by(const Linked& linked, const Line<int64_t>& pointers, const Line<int32_t>& items,
+                      const Line<float>& values) {
+    check_rows(pointers, items, std::size_t(linked.items()));
+    if (items.size() != values.size()) throw std::invalid_argument("values");
+    return {pointers.data(), items.data(), values.data(), int64_t(pointers.size()) - 1};
 }
 
 struct BoundHalf {           // keeps the arrays alive; checked once, used by many sessions

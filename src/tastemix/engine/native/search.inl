@@ -13,12 +13,20 @@ INLINE void insert(float* score, int32_t* item, int n, float new_score, int32_t 
     item[at] = new_item;
 }
 
+// The first `count` of L floats, if they are not all there.
+template <int L> INLINE Vec<L> load_some(const float* p, int64_t count) {
+    if (count >= L) return load<L>(p);
+    Vec<L> v = {};
+    for (int64_t i = 0; i < count; i++) v[i] = p[i];
+    return v;
+}
+
 // The best items of U users: scores of P panels at a time in registers. Only those above a user's
 // n-th best so far are looked at one by one. Items come in order, so equal scores go to the lower number.
 // False if it left off.
 template <int L, int U, int P>
-INLINE bool search_panels(const TopItems& t, int64_t first, int64_t item, const float* const (&w)[U], float* score,
-                          const uint8_t* excluded, Asking& asking) {
+INLINE bool search_panels(const TopItems& t, int64_t first, int64_t item, const float* const (&w)[U],
+                          const float* added, float* score, const uint8_t* excluded, Asking& asking) {
     if (asking.late(int64_t(P) * L * U * t.rank)) return false;
     const float* panel = t.panels + item * t.rank;
     const int64_t next = int64_t(t.rank) * L;
@@ -33,7 +41,12 @@ INLINE bool search_panels(const TopItems& t, int64_t first, int64_t item, const 
     }
     for (int u = 0; u < U; u++) {
         float* scores = score + u * t.n;
-        for (int p = 0; p < P; p++)
+        for (int p = 0; p < P; p++) {
+            if (added) {
+                const int64_t from = item + p * L;
+                const Vec<L> more = load_some<L>(added + u * t.apart + from, t.items - from);
+                sum[p][u] = all<L>(t.scale) * sum[p][u] + all<L>(t.times) * more;
+            }
             for (unsigned above = bits<L>(sum[p][u] > all<L>(scores[t.n - 1])); above; above &= above - 1) {
                 const int lane = __builtin_ctz(above);
                 const int64_t i = item + p * L + lane;
@@ -43,12 +56,13 @@ INLINE bool search_panels(const TopItems& t, int64_t first, int64_t item, const 
                     if (asking.late(t.n)) return false;
                 }
             }
+        }
     }
     return true;
 }
 
 template <int L, int U, int P>
-void search(const TopItems& t, int64_t first, float* score, uint8_t* excluded, Asking& asking) {
+void search(const TopItems& t, int64_t first, const float* added, float* score, uint8_t* excluded, Asking& asking) {
     const float* w[U];
     for (int u = 0; u < U; u++) {
         w[u] = t.users + int64_t(t.user[first + u]) * t.rank;
@@ -62,8 +76,9 @@ void search(const TopItems& t, int64_t first, float* score, uint8_t* excluded, A
     int64_t item = 0;
     bool on = true;
     for (; on && item + (P - 1) * L < t.items; item += P * L)
-        on = search_panels<L, U, P>(t, first, item, w, score, excluded, asking);
-    for (; on && item < t.items; item += L) on = search_panels<L, U, 1>(t, first, item, w, score, excluded, asking);
+        on = search_panels<L, U, P>(t, first, item, w, added, score, excluded, asking);
+    for (; on && item < t.items; item += L)
+        on = search_panels<L, U, 1>(t, first, item, w, added, score, excluded, asking);
     for (int u = 0; u < U; u++)
         for (int64_t j = t.seen_pointers[first + u]; j < t.seen_pointers[first + u + 1]; j++)
             excluded[u * t.items + t.seen[j]] = 0;
@@ -71,7 +86,8 @@ void search(const TopItems& t, int64_t first, float* score, uint8_t* excluded, A
 
 template <int L> void top_items(const TopItems& t, int64_t begin, int64_t end, float* score, uint8_t* excluded) {
     Asking asking{t.stop};
+    const auto added = [&, first = begin](int64_t u) { return t.added ? t.added + (u - first) * t.apart : nullptr; };
     for (; begin + users_at_once <= end; begin += users_at_once)
-        search<L, users_at_once, 2>(t, begin, score, excluded, asking);
-    for (; begin < end; begin++) search<L, 1, 8>(t, begin, score, excluded, asking);
+        search<L, users_at_once, 2>(t, begin, added(begin), score, excluded, asking);
+    for (; begin < end; begin++) search<L, 1, 8>(t, begin, added(begin), score, excluded, asking);
 }
