@@ -1,9 +1,9 @@
 """The service under load, on loopback: python benchmarks/serve.py MODEL [--items FILE] [--parts …].
 
 `loads` has a constant answer from bare ASGI behind the same server and then the routes, in one run
-with wrk, 16 connections and the processor time of the worker from /proc. `steady` is h2load at half
-the rate that wrk reached. Writes docs/performance/serve.{json,md}; parts that are not asked for
-keep their figures.
+with wrk, 16 connections and the processor time of the worker from /proc. `recommend` is asked for
+every user in turn. `steady` is h2load at half the rate that wrk reached. Writes
+docs/performance/serve.{json,md}; parts that are not asked for keep their figures.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ local spelled = {{}}
 for zeros = 0, 9 do spelled[zeros] = "/recommendations?n=" .. string.rep("0", zeros) .. "10" end
 request = function()
   n = n + 1
-  local path = "/api/v1/users/" .. n % {users} + 1 .. spelled[math.floor(n / {users}) % 10]
+  local path = "/api/v1/users/" .. n % {users} + 1 .. spelled[math.floor(n / {users}) % {spellings}]
   return wrk.format("GET", path)
 end
 """
-"""A user after the other, then again with n spelled otherwise: no answer is kept for so long."""
+"""A user after the other. With n spelled otherwise each time no answer is kept for long enough."""
 POST = """
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
@@ -69,10 +69,11 @@ wrk.body = '{body}'
 
 def loads(process: Process, users: int, seconds: int) -> dict[str, Any]:
     """The routes under load."""
-    one = "/api/v1/users/7/recommendations"
+    kept, not_kept = (EVERYONE.format(users=users, spellings=count) for count in (1, 10))
+    wrk(process.port, "/", seconds, script=kept)
     return {
-        "recommend, kept": measured(process, one, seconds),
-        "recommend, not kept": measured(process, one, seconds, EVERYONE.format(users=users)),
+        "recommend, kept": measured(process, "/", seconds, kept),
+        "recommend, not kept": measured(process, "/", seconds, not_kept),
         "people, five ratings": measured(
             process, "/api/v1/people", seconds, POST.format(body=json.dumps(PEOPLE))
         ),
@@ -295,7 +296,9 @@ def measured_parts(model: str, items: list[str], parts: list[str], given: Any) -
             server(*serve(model, *items)) as process,
         ):
             wrk(constant.port, "/", 1)
-            found["constant"] = measured(constant, "/", given.seconds)
+            found["constant"] = measured(
+                constant, "/", given.seconds, EVERYONE.format(users=1, spellings=1)
+            )
             found |= loads(process, len(tm.load(model).users.ids), given.seconds)
             found["constant, again"] = measured(constant, "/", given.seconds)
     if "steady" in parts:
