@@ -43,7 +43,8 @@ def train(
     rank: Annotated[
         int | None,
         typer.Option(
-            help="Number of tastes (default: 10; cnmf: 4 to 16, anmf: 4 to 22, by ratings)."
+            help="Coordinates of a fit (default: 10; cnmf: 4 to 30, read as at most 16 tastes, "
+            "or more where rows are short; anmf: 4 to 22; by number of ratings)."
         ),
     ] = None,
     prior_steps: Annotated[
@@ -58,7 +59,7 @@ def train(
         float | None, typer.Option(help="L1 penalty, for rnmf and mixr (default: 0.2).")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="Training steps (default: 100; cnmf: 30, anmf: 20).")
+        int | None, typer.Option(help="Training steps (default: 100; cnmf: 24, anmf: 20).")
     ] = None,
     members: Annotated[
         int | None, typer.Option(help="Fits to average, for cnmf and anmf (default: 1 and 8).")
