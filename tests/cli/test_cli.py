@@ -144,6 +144,37 @@ def cells(text: str, columns: int) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines]
 
 
+def test_the_demos_report_shows_tastes_an_explanation_a_map_and_accuracy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tastemix("demo", "--out", str(tmp_path)).returncode == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    images = [image.split('"')[0] for image in page.split('role="img" aria-label="')[1:]]
+    assert [image.split(":")[0] for image in images] == [
+        "Tastes and their items",
+        *(f"{dish} for Abeni" for dish in dishes_for(tmp_path, "Abeni")),
+        "A map of the items",
+        "RMSE",
+        "P@10",
+    ]
+    assert "Seared Scallops" in images[0]
+    assert "sum" in images[1]
+    assert "CNMF 0.6" in images[5]
+    assert "&lt; .001" in page
+    assert '<td class="n">.000</td>' not in page
+    compare = sys.modules["tastemix.cli.compare"]
+    monkeypatch.setattr(compare, "find_spec", lambda name: None)  # without matplotlib
+    assert tastemix("demo", "--out", str(tmp_path)).returncode == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<svg" not in page
+    assert "Means over 3 folds" in page
+
+
+def dishes_for(folder: Path, user: str) -> list[str]:
+    best: list[str] = tm.load(folder / "dishes.tastemix").recommend(user, 3)["item"].to_pylist()
+    return best
+
+
 def test_the_demo_compares_finds_the_tastes_recommends_and_explains() -> None:
     done = started("demo", env={"COLUMNS": "200"})
     assert done.returncode == 0, done.stderr
