@@ -16,7 +16,8 @@ from tastemix.engine import _native
 from tastemix.engine.cuda import card
 from tastemix.errors import TastemixError
 from tastemix.evaluation import search
-from tastemix.methods import default_method
+from tastemix.methods import anmf, cnmf, default_method
+from tastemix.methods.averaged import LEAST_RANK
 from tests.cli.commands import started, tastemix
 
 CSV = "user,item,rating\n" + "\n".join(
@@ -451,6 +452,15 @@ def test_an_engine_is_chosen_by_name(ratings: Path, tmp_path: Path) -> None:
         assert done.returncode == 2
         assert "engine is 'gpu': choose one of cpu, cuda, dask, reference" in done.stderr
     assert not (tmp_path / "x").exists()
+
+
+def test_the_help_of_train_names_the_defaults_of_the_methods() -> None:
+    told = " ".join(tastemix("train", "--help", env={"COLUMNS": "300"}).stdout.split())
+    assert f"(default: 100; cnmf: {tm.CNMF().steps}, anmf: {tm.ANMF().steps})" in told
+    most = f"cnmf: {LEAST_RANK} to {cnmf.MOST_RANK}, read as at most {tm.CNMF().tastes} tastes"
+    assert f"(default: 10; {most}" in told
+    assert f"anmf: {LEAST_RANK} to {anmf.MOST_RANK}" in told
+    assert f"(default: {tm.CNMF().members} and {tm.ANMF().members})" in told
 
 
 def test_doctor_tells_what_this_machine_can_do() -> None:

@@ -39,7 +39,10 @@ LEGEND = "Rank: RankScore over the test items; P@10: over the whole catalogue; s
 @as_written
 def compare(
     ratings: choices.File,
-    methods: Annotated[str, typer.Option(help="Comma-separated methods.")] = DEFAULT,
+    methods: Annotated[
+        str,
+        typer.Option(help="Comma-separated methods.", autocompletion=choices.several_names),
+    ] = DEFAULT,
     rank: Annotated[
         int, typer.Option(help="Number of tastes; cnmf and anmf choose their own.")
     ] = choices.DEFAULT_RANK,
