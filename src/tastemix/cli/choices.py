@@ -147,6 +147,17 @@ def table(
         return read(path, who, what, stars, scale=scale, duplicates=keep, **options)
 
 
+def rated(path: str, *columns: Any, **options: Any) -> Ratings:
+    """The ratings of a file that a model is fitted to, which may turn out to be plays."""
+    try:
+        return table(path, *columns, **options)
+    except MissingColumnError as error:
+        if error.column != "rating":
+            raise
+        way = "if every row is a play or a click, give --feedback implicit"
+        raise MissingColumnError(f"{error}; {way}", error.column) from None
+
+
 def plays(
     path: str,
     user: str,

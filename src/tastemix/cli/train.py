@@ -128,7 +128,7 @@ def train(
         raise ParameterError("--compress merges the fits of a mean: give --members 3, say")
     engine_of(engine)  # a wrong name is told before the file is read
     labels = choices.items(items, items_id, items_title)
-    read = choices.plays if implicit else choices.table
+    read = choices.plays if implicit else choices.rated
     table = read(ratings, user, item, rating, scale, duplicates, missing=missing, **written)
     if feedback is None and (search or method in (None, DEFAULT)):
         with choices.in_options():
