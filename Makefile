@@ -47,6 +47,7 @@ bench-peers: $(VENV)/.installed  ## beside other libraries, each in .venv-peers/
 	done
 
 docs: $(VENV)/.docs  ## the documentation, into site/
+	rm -rf .cache/mkdocs-jupyter  # made by other versions of the library
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 wheel: $(VENV)/.installed  ## sdist and manylinux wheels into dist/, each tried; PYTHONS="python3.11 python3.12"

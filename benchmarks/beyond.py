@@ -139,10 +139,19 @@ def trials() -> None:
     parts = {"MovieLens 1M": large, "Fine Foods": sparse, "MovieLens 100K, rank 10": small}
     text = "\n".join(f"{title}:\n\n{pages.table(header, p.rows)}" for title, p in parts.items())
     write("trials", {title: part.measured for title, part in parts.items()}, text)
+    draw_members(large.measured)
+
+
+def draw_members(measured: list[dict[str, Any]]) -> None:
+    """The errors of means of several fits as docs/beyond/members.svg."""
     shown = ("**ANMF: offsets, λ₂ towards the average row**", "rank 6", "rank 14", "rank 46")
     series = [
-        Series(row["trial"].split(":")[0].strip("*"), list(row["rmse"]), list(row["rmse"].values()))
-        for row in large.measured
+        Series(
+            row["trial"].split(":")[0].strip("*"),
+            [float(n) for n in row["rmse"]],
+            list(row["rmse"].values()),
+        )
+        for row in measured
         if row["trial"] in shown
     ]
     chart = Lines("What averaging gives", "members", "RMSE on the validation part", series)

@@ -117,16 +117,25 @@ def curves(newcomers: Newcomers, model: tm.Model) -> dict[str, Any]:
 
 
 def main() -> None:
-    measured, rows, series = {}, [], []
+    measured, rows = {}, []
     for side, other in (("users", "item"), ("items", "user")):
         newcomers = Newcomers(side)
         found = curves(newcomers, tm.CNMF(ranking=0).fit(newcomers.train))
         measured[side] = found
         for name, label in (("ours", "`tm.fit`"), ("means", f"{other} means, shrunk offset")):
             rows.append([f"new {side}: {label}", *(f"{value:.4f}" for value in found[name])])
-            series.append(Series(f"{side}: {label.strip('`')}", list(GIVEN), found[name]))
     header = ["ratings given", *map(str, GIVEN)]
     write("newcomers", measured, pages.table(header, rows))
+    draw(measured)
+
+
+def draw(measured: dict[str, Any]) -> None:
+    """The curves as docs/beyond/newcomers.svg."""
+    series = [
+        Series(f"new {side}, {label}", list(GIVEN), measured[side][name])
+        for side in ("users", "items")
+        for name, label in (("ours", "tm.fit"), ("means", "means"))
+    ]
     chart = Lines("People and items never seen", "ratings given", "RMSE", series)
     (DOCS / "newcomers.svg").write_text(figures.svg(chart, "newcomers"))
 

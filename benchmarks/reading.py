@@ -20,7 +20,7 @@ from pyarrow import csv
 import loading
 from peers import pages
 
-ROWS, QUICK, REPEATS = 2_000_000, 200_000, 5
+ROWS, QUICK, REPEATS = 2_000_000, 200_000, 9
 READERS = ("tastemix", "pandas, arrow, csr")
 FILES: dict[str, dict[str, Any]] = {
     "integers, by user": {"text": False, "shuffled": False, "quotes": "none"},

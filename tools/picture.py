@@ -72,7 +72,7 @@ def main() -> None:
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.hashsalt": "tastes", "svg.fonttype": "path"}):
-        figure.savefig(target, metadata={"Date": None})
+        figure.savefig(target, metadata={"Date": None}, bbox_inches="tight", pad_inches=0.15)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Test error against seconds: ours in colour, nonnegative peers dark, the others grey.
 
-A dot is a tuned fit; where the default is another, a thin line leads from it.
+A dot is a tuned fit; the defaults are in the table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tastemix.report.style import GRID, INK, MUTED, PAPER, RULE, Look
 
 Box = tuple[float, float, float, float]
 Fit = dict[str, Any]
-LEFT, TOP, HEIGHT = 34.0, 44.0, 330.0
+LEFT, TOP, HEIGHT = 34.0, 44.0, 430.0
 WORST = 1.0
 """Fits above this error are named below the chart instead of drawn."""
 KINDS = {
@@ -44,9 +44,7 @@ def write(path: Path, results: list[Fit]) -> None:
     judged = [fit for fit in results if "error" not in fit and fit["tuned"]["rmse"] is not None]
     drawn = [fit for fit in judged if fit["tuned"]["rmse"] <= WORST]
     worse = [f"{fit['name']}: {fit['tuned']['rmse']:.2f}" for fit in judged if fit not in drawn]
-    note = (
-        "Dots: tuned on a part of the training ratings. Thin lines come from the default setting."
-    )
+    note = "Each was tuned on a part of the training ratings; the table has the defaults too."
     note += f" Outside: {', '.join(worse)}." if worse else ""
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "fits"}):
         canvas = Canvas(TOP + HEIGHT + 38, "Error and time of a fit, MovieLens 1M", note)
@@ -69,14 +67,13 @@ def kind(fit: Fit) -> str:
     return "nonnegative" if fit["nonnegative"] else "with negative factors"
 
 
-def _ends(fit: Fit) -> list[tuple[float, float]]:
-    """Default and tuned, as seconds and RMSE; a default that is off the chart is left out."""
-    ends = [(fit[name]["seconds"], fit[name]["rmse"]) for name in ("default", "tuned")]
-    return [end for end in ends if end[1] <= WORST]
+def _place(fit: Fit) -> tuple[float, float]:
+    """Seconds and RMSE."""
+    return fit["tuned"]["seconds"], fit["tuned"]["rmse"]
 
 
 def _scales(axes: Axes, drawn: list[Fit]) -> None:
-    seconds, errors = zip(*(end for fit in drawn for end in _ends(fit)), strict=True)
+    seconds, errors = zip(*map(_place, drawn), strict=True)
     axes.set_xscale("log")
     axes.set_xlim(min(seconds) / 1.8, max(seconds) * 1.6)
     room = 0.06 * (max(errors) - min(errors)) + 0.001
@@ -112,29 +109,24 @@ def _legend(canvas: Canvas) -> None:
 
 
 def _draw(axes: Axes, fit: Fit) -> None:
-    look, ends = KINDS[kind(fit)], _ends(fit)
-    across, up = zip(*ends, strict=True)
-    axes.plot(across, up, color=look.colour, linewidth=0.7, alpha=0.4, zorder=2)
+    look = KINDS[kind(fit)]
     dot = {"markersize": 6.5, "markeredgecolor": PAPER, "markeredgewidth": 0.7, "zorder": 3}
-    axes.plot(*ends[-1], look.marker, color=look.colour, **dot)
+    axes.plot(*_place(fit), look.marker, color=look.colour, **dot)
 
 
 def _label(canvas: Canvas, axes: Axes, drawn: list[Fit]) -> None:
     """Each name near its dot where it covers little else; ours choose first."""
-    dots = [_around(*canvas.point(axes, *_ends(fit)[-1]), 4.5) for fit in drawn]
-    lines = [
-        box for fit in drawn for box in _along([canvas.point(axes, *end) for end in _ends(fit)])
-    ]
+    dots = [_around(*canvas.point(axes, *_place(fit)), 4.5) for fit in drawn]
     for fit in sorted(drawn, key=lambda fit: (kind(fit) != "tastemix", fit["tuned"]["rmse"])):
         mine = kind(fit) == "tastemix"
         size, weight = (NORMAL, "bold") if mine else (SMALL, "normal")
         width = text_width(fit["name"], size) * (1.13 if mine else 1.0)
-        x, y = canvas.point(axes, *_ends(fit)[-1])
+        x, y = canvas.point(axes, *_place(fit))
 
         def cost(place: tuple[int, int, str], x=x, y=y, width=width) -> float:
             right, down, side = place
             box = _box(x + right, y + down, width, side)
-            return _covered(box, dots) + 0.5 * _covered(box, lines) + abs(right) + abs(down - 4)
+            return _covered(box, dots) + abs(right) + abs(down - 4)
 
         right, down, side = min(PLACES, key=cost)
         dots.append(_box(x + right, y + down, width, side))
@@ -155,14 +147,6 @@ def _box(x: float, y: float, width: float, side: str) -> Box:
 
 def _around(x: float, y: float, half: float) -> Box:
     return x - half, y - half, x + half, y + half
-
-
-def _along(ends: list[tuple[float, float]]) -> list[Box]:
-    """Small boxes along a line."""
-    (x, y), (to_x, to_y) = ends[0], ends[-1]
-    steps = int(max(abs(to_x - x), abs(to_y - y)) / 4) + 1
-    shares = [step / steps for step in range(steps + 1)]
-    return [_around(x + share * (to_x - x), y + share * (to_y - y), 1.5) for share in shares]
 
 
 def _covered(box: Box, taken: list[Box]) -> float:

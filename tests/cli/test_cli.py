@@ -16,7 +16,8 @@ from tastemix.engine import _native
 from tastemix.engine.cuda import card
 from tastemix.errors import TastemixError
 from tastemix.evaluation import search
-from tastemix.methods import default_method
+from tastemix.methods import anmf, cnmf, default_method
+from tastemix.methods.averaged import LEAST_RANK
 from tests.cli.commands import started, tastemix
 
 CSV = "user,item,rating\n" + "\n".join(
@@ -142,6 +143,37 @@ def cells(text: str, columns: int) -> list[list[str]]:
     """The body of the tables of so many columns, row by row."""
     lines = [line for line in text.splitlines() if line.count("│") == columns + 1]
     return [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines]
+
+
+def test_the_demos_report_shows_tastes_an_explanation_a_map_and_accuracy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tastemix("demo", "--out", str(tmp_path)).returncode == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    images = [image.split('"')[0] for image in page.split('role="img" aria-label="')[1:]]
+    assert [image.split(":")[0] for image in images] == [
+        "Tastes and their items",
+        *(f"{dish} for Abeni" for dish in dishes_for(tmp_path, "Abeni")),
+        "A map of the items",
+        "RMSE",
+        "P@10",
+    ]
+    assert "Seared Scallops" in images[0]
+    assert "sum" in images[1]
+    assert "CNMF 0.6" in images[5]
+    assert "&lt; .001" in page
+    assert '<td class="n">.000</td>' not in page
+    compare = sys.modules["tastemix.cli.compare"]
+    monkeypatch.setattr(compare, "find_spec", lambda name: None)  # without matplotlib
+    assert tastemix("demo", "--out", str(tmp_path)).returncode == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<svg" not in page
+    assert "Means over 3 folds" in page
+
+
+def dishes_for(folder: Path, user: str) -> list[str]:
+    best: list[str] = tm.load(folder / "dishes.tastemix").recommend(user, 3)["item"].to_pylist()
+    return best
 
 
 def test_the_demo_compares_finds_the_tastes_recommends_and_explains() -> None:
@@ -420,6 +452,15 @@ def test_an_engine_is_chosen_by_name(ratings: Path, tmp_path: Path) -> None:
         assert done.returncode == 2
         assert "engine is 'gpu': choose one of cpu, cuda, dask, reference" in done.stderr
     assert not (tmp_path / "x").exists()
+
+
+def test_the_help_of_train_names_the_defaults_of_the_methods() -> None:
+    told = " ".join(tastemix("train", "--help", env={"COLUMNS": "300"}).stdout.split())
+    assert f"(default: 100; cnmf: {tm.CNMF().steps}, anmf: {tm.ANMF().steps})" in told
+    most = f"cnmf: {LEAST_RANK} to {cnmf.MOST_RANK}, read as at most {tm.CNMF().tastes} tastes"
+    assert f"(default: 10; {most}" in told
+    assert f"anmf: {LEAST_RANK} to {anmf.MOST_RANK}" in told
+    assert f"(default: {tm.CNMF().members} and {tm.ANMF().members})" in told
 
 
 def test_doctor_tells_what_this_machine_can_do() -> None:

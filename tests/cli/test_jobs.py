@@ -173,6 +173,10 @@ def test_the_shell_completes_commands_and_methods(ratings: Path) -> None:
     assert started(env=words).stdout.split() == ["fold-in"]
     words = {**shell, "COMP_WORDS": "tastemix train r.csv --method mix", "COMP_CWORD": "4"}
     assert started(env=words).stdout.split() == ["mixr", "mixd"]
+    words = {**shell, "COMP_WORDS": "tastemix compare r.csv --methods mixd,mi", "COMP_CWORD": "4"}
+    assert started(env=words).stdout.split() == ["mixd,mixr"]
+    words = {**shell, "COMP_WORDS": "tastemix train r.csv --engine c", "COMP_CWORD": "4"}
+    assert started(env=words).stdout.split() == ["cpu", "cuda"]
 
 
 def test_figures_are_files(model: Path, ratings: Path, tmp_path: Path) -> None:

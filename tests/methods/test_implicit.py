@@ -9,7 +9,7 @@ import pytest
 
 import tastemix as tm
 from tastemix.data.plays import strengths
-from tastemix.errors import DataError, ParameterError, RatingError
+from tastemix.errors import ColumnError, DataError, ParameterError, RatingError
 from tests.cli.commands import tastemix
 
 
@@ -101,6 +101,18 @@ def test_it_is_saved_with_its_links(model: tm.Model, tmp_path: Path) -> None:
     loaded = tm.load(tmp_path / "m")
     assert loaded.implicit
     assert loaded.recommend([0, 1], 5).equals(model.recommend([0, 1], 5))
+
+
+def test_a_table_without_ratings_names_the_way_to_fit_plays(tmp_path: Path) -> None:
+    table = pa.table({"user": [1, 1, 2], "item": [1, 2, 2]})
+    with pytest.raises(ColumnError, match=r"no column 'rating'.* pass feedback='implicit'"):
+        tm.fit(table)
+    with pytest.raises(ColumnError, match=r"no column 'stars'[^;]*; [^;]*$"):
+        tm.fit(table, rating="stars")
+    pacsv.write_csv(table, tmp_path / "plays.csv")
+    done = tastemix("train", tmp_path / "plays.csv", "-o", tmp_path / "m")
+    assert done.returncode == 2
+    assert "give --feedback implicit" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tastemix.evaluation.metrics.facts import NINE, labels
 from tastemix.evaluation.metrics.facts import SCORES as CUMULATIVE
 from tastemix.experiments.ranks import METHODS as RANKED
 from tastemix.experiments.settings import NAMED
-from tastemix.report.style import KNOWN, PAPER, contrast, heat, ink, look
+from tastemix.report.style import KNOWN, PAPER, contrast, heat, ink, look, looks
 from tests.report.made import METRICS
 
 LARGEST = ("NMF", "RNMF(0.1)", "RNMF(0.2)", "PR(mid)", "PRD", "MIXR(20)", "MIXD(20)")
@@ -72,6 +72,15 @@ def test_unknown_names_get_a_stable_look_and_relatives_their_familys() -> None:
     assert look("9 folds") == look("6 folds")
     assert look("My method").colour == "#b0413e"  # pinned: it must not change between runs
     assert look("My method") == look("My method") != look("Another one")
+
+
+def test_names_that_would_share_a_colour_get_two_in_one_chart() -> None:
+    names = ["ANMF", "rank 46", "MIXD", "rank 6", "rank 14"]
+    assert look("ANMF").colour == look("rank 46").colour
+    found = looks(names)
+    assert len({each.colour for each in found}) == len(names)
+    assert found[0] == look("ANMF")
+    assert found[2] == look("MIXD")
 
 
 def test_more_folds_are_darker() -> None:

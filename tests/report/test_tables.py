@@ -224,3 +224,11 @@ def test_a_table_of_differences_alone_is_tinted_too() -> None:
     assert [(s.attributes["class"], s.text) for s in spans if s.text != ".000"] == [
         *[("d0", "−.002"), ("d2", "−.021"), ("d0", "−.001"), ("d1", "+.007"), ("d0", "−.005")],
     ]
+
+
+def test_a_probability_is_never_printed_as_zero() -> None:
+    rows = [("A", 0.0000004), ("B", 0.0007), ("C", math.nan), ("D", 0.25)]
+    table = Table("Against E", ("method", "p-value"), rows, chances=("p-value",))
+    assert [row[1] for row in shown(table)] == ["< .001", ".001", "–", ".250"]
+    assert "4e-07" in to_csv(table)
+    assert "&lt; .001" in table_html(table, "against")

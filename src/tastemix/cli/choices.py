@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
@@ -59,6 +59,7 @@ DuplicatesOption = Annotated[
         "--duplicates",
         help="What to do if a user rated an item more than once: refuse, or keep the last, "
         "mean, sum or count.",
+        autocompletion=lambda: list(get_args(Duplicates)),
     ),
 ]
 ItemsFile = Annotated[
@@ -85,6 +86,7 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         help=f"Where to fit: {' or '.join(ENGINES)} (default: TASTEMIX_ENGINE, or cpu).",
+        autocompletion=lambda: list(ENGINES),
     ),
 ]
 _KEYWORD = re.compile(
@@ -143,6 +145,17 @@ def table(
     with in_options():
         who, what, stars = map(column, (user, item, rating))
         return read(path, who, what, stars, scale=scale, duplicates=keep, **options)
+
+
+def rated(path: str, *columns: Any, **options: Any) -> Ratings:
+    """The ratings of a file that a model is fitted to, which may turn out to be plays."""
+    try:
+        return table(path, *columns, **options)
+    except MissingColumnError as error:
+        if error.column != "rating":
+            raise
+        way = "if every row is a play or a click, give --feedback implicit"
+        raise MissingColumnError(f"{error}; {way}", error.column) from None
 
 
 def plays(
@@ -222,6 +235,12 @@ def _as_option(keyword: re.Match[str]) -> str:
 def method_names(typed: str) -> list[str]:
     """The names of methods that start with what was typed, for the shell to complete."""
     return [name for name in (*METHODS,) if name.startswith(typed.lower())]
+
+
+def several_names(typed: str) -> list[str]:
+    """The same for the last of several names with commas between them."""
+    *before, last = typed.split(",")
+    return [",".join([*before, name]) for name in method_names(last) if name not in before]
 
 
 def _dashed(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,13 +31,18 @@ COLUMNS = {
     "rank_score": "Rank",
     "catalogue_precision_at_10": "P@10",
 }
+CHARTED = ("rmse", "catalogue_precision_at_10")
+"""What a report has as bars."""
 LEGEND = "Rank: RankScore over the test items; P@10: over the whole catalogue; s: seconds per fit"
 
 
 @as_written
 def compare(
     ratings: choices.File,
-    methods: Annotated[str, typer.Option(help="Comma-separated methods.")] = DEFAULT,
+    methods: Annotated[
+        str,
+        typer.Option(help="Comma-separated methods.", autocompletion=choices.several_names),
+    ] = DEFAULT,
     rank: Annotated[
         int, typer.Option(help="Number of tastes; cnmf and anmf choose their own.")
     ] = choices.DEFAULT_RANK,
@@ -116,15 +123,25 @@ def shown(results: Results, folds: int) -> Table:
     return table
 
 
-def report(folder: Path, title: str, results: Results, ratings: Ratings, folds: int) -> Path:
-    """Write the comparison as a page: every metric, and each method against the best."""
+def report(
+    folder: Path,
+    title: str,
+    results: Results,
+    ratings: Ratings,
+    folds: int,
+    first: Sequence[exhibits.Section] = (),
+) -> Path:
+    """Write the comparison as a page: every metric, and each method against the best.
+
+    first: sections that come before it.
+    """
     from tastemix.report import write
 
     lead = (
         f"{len(ratings):,} ratings of {len(ratings.items):,} items by {len(ratings.users):,} "
         f"users: every method is fitted to {folds} training parts and judged on the rest."
     )
-    return write(folder, title, lead, [_section(results, folds)], facts(ratings))
+    return write(folder, title, lead, [*first, _section(results, folds)], facts(ratings))
 
 
 def _section(results: Results, folds: int) -> exhibits.Section:
@@ -150,10 +167,24 @@ def _section(results: Results, folds: int) -> exhibits.Section:
         f"RMSE against {leader}",
         ("method", "difference", "standard error", "p-value"),
         pairs,
+        chances=("p-value",),
         note="Paired over the folds, with the variance corrected for shared training ratings.",
     )
     text = "Predictions are clipped to the scale and ids without training ratings get means."
-    return exhibits.Section("comparison", "The comparison", text, [means, against])
+    charts = [_chart(results, name) for name in CHARTED if drawable()]
+    return exhibits.Section("comparison", "The comparison", text, [*charts, means, against])
+
+
+def drawable() -> bool:
+    """Whether a report can have charts: they need matplotlib, and it is fine without."""
+    return find_spec("matplotlib") is not None
+
+
+def _chart(results: Results, metric: str) -> exhibits.Bars:
+    from tastemix.plot import figures
+
+    bars: exhibits.Bars = figures("of_tables").compared(results, metric)
+    return bars
 
 
 def _best(rows: list[dict[str, float]], name: str) -> float:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
+import pyarrow as pa
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from tastemix import methods
-from tastemix.cli.compare import LEGEND, judged, report, shown
+from tastemix.cli.compare import LEGEND, drawable, judged, report, shown
 from tastemix.cli.console import out, say
 from tastemix.model.model import Model
+from tastemix.report.exhibits import Section
 
 RANK = 6
 FOLDS = 3
@@ -31,6 +34,7 @@ def demo(
     from tastemix.data.datasets import demo as dishes
 
     ratings = dishes.ratings()
+    kinds = {dish: [name] for name, names in dishes.tastes().items() for dish in names}
     say(f"[bold]1. Ratings of dishes.[/] {ratings}")
     compared = (
         *(methods.Random(), methods.Baseline(), methods.PR(RANK), methods.PRD(RANK)),
@@ -51,7 +55,6 @@ def demo(
     item = best["item"][0].as_py()
     say(f"\n[bold]5. Why {escape(item)}?[/] The parts add up to the prediction:")
     why = Table("part", "adds", f"because {escape(user)} rated")
-    kinds = {dish: [name] for name, names in dishes.tastes().items() for dish in names}
     for row in model.explain(user, item, attributes=kinds).to_pylist():
         if row["value"] > 0.005:
             part = ", ".join(dict.fromkeys((row["part"], row["name"])))
@@ -61,11 +64,34 @@ def demo(
     out.print(why)
     if output is not None:
         model.save(output / "dishes.tastemix")
-        page = report(output, "The demo: dishes", results, ratings, FOLDS)
+        pictures = _pictures(model, kinds) if drawable() else []
+        page = report(output, "The demo: dishes", results, ratings, FOLDS, pictures)
         say(f"\nThe model is [bold]{escape(str(output / 'dishes.tastemix'))}[/],", end=" ")
         say(f"the report [bold]{escape(str(page))}[/].")
         say(f"To see it: [bold]tastemix serve {escape(str(output / 'dishes.tastemix'))}[/]")
     say("\nNext, with your own ratings: [bold]tastemix compare ratings.csv[/]")
+
+
+def _pictures(model: Model, kinds: Mapping[str, Sequence[str]]) -> list[Section]:
+    """The tastes, why someone is recommended three dishes, and the map, for the report."""
+    from tastemix.data.reading_items import read_items
+    from tastemix.plot import figures
+
+    table = pa.table({"dish": list(kinds), "kind": list(kinds.values())})
+    named, draw = model.label(read_items(table)), figures("of_model")
+    user = model.users.ids[0]
+    best = model.recommend(user, 3)["item"].to_pylist()
+    why = [draw.explanation(named, user, item) for item in best]
+    tastes = (
+        "Each taste was found in the ratings alone. It is named by what its dishes have in common."
+    )
+    parts = "A prediction is a sum of tastes, and nothing is subtracted."
+    near = "The dishes that were rated most. Each has the colour of its main taste."
+    return [
+        Section("tastes", "The tastes", tastes, [draw.tastes(named)]),
+        Section("why", f"Three dishes for {user}", parts, why),
+        Section("map", "The map", near, [draw.item_map(named)]),
+    ]
 
 
 def _tastes(model: Model, planted: dict[str, list[str]]) -> Table:

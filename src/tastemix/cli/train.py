@@ -43,7 +43,8 @@ def train(
     rank: Annotated[
         int | None,
         typer.Option(
-            help="Number of tastes (default: 10; cnmf: 4 to 16, anmf: 4 to 22, by ratings)."
+            help="Coordinates of a fit (default: 10; cnmf: 4 to 30, read as at most 16 tastes, "
+            "or more where rows are short; anmf: 4 to 22; by number of ratings)."
         ),
     ] = None,
     prior_steps: Annotated[
@@ -58,7 +59,7 @@ def train(
         float | None, typer.Option(help="L1 penalty, for rnmf and mixr (default: 0.2).")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="Training steps (default: 100; cnmf: 30, anmf: 20).")
+        int | None, typer.Option(help="Training steps (default: 100; cnmf: 20, anmf: 20).")
     ] = None,
     members: Annotated[
         int | None, typer.Option(help="Fits to average, for cnmf and anmf (default: 1 and 8).")
@@ -127,7 +128,7 @@ def train(
         raise ParameterError("--compress merges the fits of a mean: give --members 3, say")
     engine_of(engine)  # a wrong name is told before the file is read
     labels = choices.items(items, items_id, items_title)
-    read = choices.plays if implicit else choices.table
+    read = choices.plays if implicit else choices.rated
     table = read(ratings, user, item, rating, scale, duplicates, missing=missing, **written)
     if feedback is None and (search or method in (None, DEFAULT)):
         with choices.in_options():

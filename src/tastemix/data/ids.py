@@ -280,8 +280,8 @@ def _distinct(column: pa.ChunkedArray) -> tuple[pa.Array, list[Indices]]:
     used = np.zeros(len(values), np.bool_)
     for place in places:
         used[place] = True
-    if used.all():
-        return values, places
+        if used.all():
+            return values, places
     left = np.cumsum(used, dtype=np.int32) - np.int32(1)
     return values.filter(pa.array(used)), [left[place] for place in places]
 

@@ -36,6 +36,17 @@ def as_plays(data: Any, **options: Any) -> Ratings:
     return as_ratings(data, clicks=True, **adding)
 
 
+def as_rated(data: Any, **options: Any) -> Ratings:
+    """Ratings, as `as_ratings`; where they have no column, the way to fit plays is told as well."""
+    try:
+        return as_ratings(data, **options)
+    except MissingColumnError as error:
+        if error.column != "rating":
+            raise
+        way = "if every row is a play or a click, pass feedback='implicit'"
+        raise MissingColumnError(f"{error}; {way}", error.column) from None
+
+
 def strengths(plays: Ratings) -> Ratings:
     """How much each play says, from .75 to 1: with the logarithm of its count; all alike say 1.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from tastemix.data.plays import Feedback, as_plays, refuse_plays
-from tastemix.data.ratings import Duplicates, Scale, as_ratings
+from tastemix.data.plays import Feedback, as_plays, as_rated, refuse_plays
+from tastemix.data.ratings import Duplicates, Scale
 from tastemix.data.reading_items import as_items
 from tastemix.errors import ParameterError
 from tastemix.methods.cnmf import CNMF
@@ -46,7 +46,7 @@ def fit(
         raise ParameterError(f"feedback is {feedback!r}: choose 'explicit' or 'implicit'")
     implicit = feedback == "implicit"
     known = None if items is None else as_items(items)  # before the fit, which may take long
-    ratings = (as_plays if implicit else as_ratings)(
+    ratings = (as_plays if implicit else as_rated)(
         data, user=user, item=item, rating=rating, scale=scale, duplicates=duplicates
     )
     if feedback is None:

@@ -25,6 +25,7 @@ MOST_ROWS, LONGEST = 60, 60
 BAR = 90
 STYLE = (
     "<style>.tm-card{font:13px/1.45 system-ui,sans-serif;overflow-x:auto}"
+    ".tm-card table.tm-table{width:auto}"  # some themes have tables as wide as they can be
     ".tm-card table{border-collapse:collapse;margin:.3em 0 .6em;background:none;"
     "font:inherit;color:inherit}"
     ".tm-card th,.tm-card td{padding:.15em .7em .15em 0;text-align:left;vertical-align:middle;"
@@ -82,7 +83,7 @@ def of_tastes(rows: Sequence[Mapping[str, Any]]) -> str:
         tastes.setdefault(row["taste"], []).append(row)
     lines = [
         {
-            "taste": str(taste),
+            "taste": taste,
             "adds": some[0]["adds"],
             "named": some[0]["name"],
             "its items": ", ".join(called(dict(row)) for row in some),

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from tastemix import checks
 from tastemix.errors import ParameterError
 from tastemix.model.model import Model, Of
-from tastemix.plot import bars, chart_map
 from tastemix.plot.names import called
-from tastemix.report import lines
-from tastemix.report.canvas import own_style
-from tastemix.report.exhibits import Lines, Series
+from tastemix.report.exhibits import Bar, Bars, Block, Lines, Places, Series
+from tastemix.report.figures import drawn
 
 COLOURS = (
     *("#1b72c4", "#d55400", "#00806a", "#8a3fb0", "#b8860b", "#c2185b", "#3f7f3a", "#5b6ad0"),
@@ -39,54 +37,15 @@ class ModelPlots:
 
     def tastes(self, n: int = 5, *, most: int = 8, of: Of = "rating") -> Figure:
         """The n most typical items of the tastes that add most, `most` of them."""
-        names = self.model.tastes_of(of).names()
-        blocks: dict[int, list[bars.Row]] = {}
-        for row in self.model.tastes(n, of=of).to_pylist():
-            bar = bars.Row(called(row), row["typical"], f"{row['typical']:.2f}")
-            blocks.setdefault(row["taste"], []).append(bar)
-        drawn = [
-            bars.Block(rows, f"{taste}  {names[taste - 1]}", colour(taste))
-            for taste, rows in list(blocks.items())[: checks.whole("most", most)]
-        ]
-        left = len(blocks) - len(drawn)
-        note = "What a taste adds for those who rated the item."
-        if left:
-            note += f" {left} more tastes add less."
-        return bars.chart(drawn, "Tastes and their items", note)
+        return drawn(tastes(self.model, n, most, of))
 
     def explain(self, user: Any, item: Any, *, of: Of = "rating") -> Figure:
         """The parts of a prediction as bars, the largest first, and their sum."""
-        parts = self.model.explain(user, item, of=of).to_pylist()
-        largest, rest = parts[:MOST_PARTS], parts[MOST_PARTS:]
-        rows = [
-            bars.Row(_part(part), part["value"], f"{part['value']:.2f}", colour=_colour(part))
-            for part in largest
-        ]
-        if rest:
-            left = sum(part["value"] for part in rest)
-            rows.append(bars.Row(f"{len(rest)} more parts", left, f"{left:.2f}", colour=colour(0)))
-        total = sum(part["value"] for part in parts)
-        rows.append(bars.Row("sum", total, f"{total:.2f}", colour="#1c2126"))
-        title = self.model.shown(self.model.items.ids.number(item))
-        what = "score" if of == "score" else "predicted rating"
-        return bars.chart([bars.Block(rows)], f"{title} for {user}", f"The parts of the {what}.")
+        return drawn(explanation(self.model, user, item, of))
 
     def map(self, n: int = 40, *, named: int = 25) -> Figure:
         """The n most rated items on a plane: those with a similar mix of tastes are close."""
-        model = self.model
-        weights = model.tastes_of("rating").item_weights(model.factors.items)
-        most = np.argsort(-model.items.count, kind="stable")[: checks.whole("n", n, least=3)]
-        mixes = weights[most]
-        places = _on_plane(mixes / np.maximum(np.linalg.norm(mixes, axis=1, keepdims=True), 1e-30))
-        tastes = mixes.argmax(axis=1) + 1
-        names = model.tastes_of("rating").names()
-        return chart_map.chart(
-            places,
-            [model.shown(int(item)) for item in most],
-            [colour(int(taste)) for taste in tastes],
-            {names[taste - 1]: colour(int(taste)) for taste in dict.fromkeys(tastes.tolist())},
-            named,
-        )
+        return drawn(item_map(self.model, n, named))
 
     def history(self) -> Figure:
         """The objective after every step of the fit, phase by phase."""
@@ -105,13 +64,61 @@ class ModelPlots:
             )
             for phase in phases
         ]
-        return lines_of(Lines("The objective of the fit", "step", "objective", series, log_y=True))
+        return drawn(Lines("The objective of the fit", "step", "objective", series, log_y=True))
 
 
-def lines_of(exhibit: Lines) -> Figure:
-    """A line chart of the report as a figure."""
-    with own_style(exhibit.title):
-        return lines.chart(exhibit, exhibit.title, exhibit.note)
+def tastes(model: Model, n: int = 5, most: int = 8, of: Of = "rating") -> Bars:
+    """What `ModelPlots.tastes` draws."""
+    names = model.tastes_of(of).names()
+    blocks: dict[int, list[Bar]] = {}
+    for row in model.tastes(n, of=of).to_pylist():
+        bar = Bar(called(row), row["typical"], f"{row['typical']:.2f}")
+        blocks.setdefault(row["taste"], []).append(bar)
+    shown = [
+        Block(rows, f"{taste}  {names[taste - 1]}", colour(taste))
+        for taste, rows in list(blocks.items())[: checks.whole("most", most)]
+    ]
+    left = len(blocks) - len(shown)
+    note = "What a taste adds for those who rated the item."
+    if left:
+        note += f" {left} more tastes add less."
+    return Bars("Tastes and their items", shown, note)
+
+
+def explanation(model: Model, user: Any, item: Any, of: Of = "rating") -> Bars:
+    """What `ModelPlots.explain` draws."""
+    parts = model.explain(user, item, of=of).to_pylist()
+    largest, rest = parts[:MOST_PARTS], parts[MOST_PARTS:]
+    rows = [
+        Bar(_part(part), part["value"], f"{part['value']:.2f}", colour=_colour(part))
+        for part in largest
+    ]
+    if rest:
+        left = sum(part["value"] for part in rest)
+        rows.append(Bar(f"{len(rest)} more parts", left, f"{left:.2f}", colour=colour(0)))
+    total = sum(part["value"] for part in parts)
+    rows.append(Bar("sum", total, f"{total:.2f}", colour="#1c2126"))
+    title = model.shown(model.items.ids.number(item))
+    what = "score" if of == "score" else "predicted rating"
+    return Bars(f"{title} for {user}", [Block(rows)], f"The parts of the {what}.")
+
+
+def item_map(model: Model, n: int = 40, named: int = 25) -> Places:
+    """What `ModelPlots.map` draws."""
+    weights = model.tastes_of("rating").item_weights(model.factors.items)
+    most = np.argsort(-model.items.count, kind="stable")[: checks.whole("n", n, least=3)]
+    mixes = weights[most]
+    main = mixes.argmax(axis=1) + 1
+    names = model.tastes_of("rating").names()
+    return Places(
+        "A map of the items",
+        _on_plane(mixes / np.maximum(np.linalg.norm(mixes, axis=1, keepdims=True), 1e-30)),
+        [model.shown(int(item)) for item in most],
+        [colour(int(taste)) for taste in main],
+        {names[taste - 1]: colour(int(taste)) for taste in dict.fromkeys(main.tolist())},
+        named,
+        "Close items have similar tastes.",
+    )
 
 
 def _part(part: dict[str, Any]) -> str:

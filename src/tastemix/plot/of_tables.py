@@ -11,7 +11,8 @@ from tastemix.data.ratings import Ratings
 from tastemix.errors import ParameterError
 from tastemix.evaluation.cross_validation import Results
 from tastemix.evaluation.metrics.facts import fact, lower_is_better
-from tastemix.plot import bars
+from tastemix.report.exhibits import Bar, Bars, Block
+from tastemix.report.figures import drawn
 from tastemix.report.style import look
 
 EDGES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -22,24 +23,29 @@ def of_ratings(ratings: Ratings) -> Figure:
     """How often each rating was given, and how many users and items have how many ratings."""
     values = histogram(ratings.by_user.values)
     blocks = [
-        bars.Block([bars.Row(bar.name, bar.count, f"{bar.count:,}") for bar in values], "ratings"),
-        bars.Block(_counts(ratings.by_user.counts), "ratings per user", "#00806a"),
-        bars.Block(_counts(ratings.by_item.counts), "ratings per item", "#d55400"),
+        Block([Bar(bar.name, bar.count, f"{bar.count:,}") for bar in values], "ratings"),
+        Block(_counts(ratings.by_user.counts), "ratings per user", "#00806a"),
+        Block(_counts(ratings.by_item.counts), "ratings per item", "#d55400"),
     ]
     title = f"{len(ratings):,} ratings of {len(ratings.items):,} items by {len(ratings.users):,}"
-    return bars.chart(blocks, f"{title} users", shared=False)
+    return drawn(Bars(f"{title} users", blocks, shared=False))
 
 
 def of_results(results: Results, metric: str = "rmse") -> Figure:
     """One metric of every method, the best first; the line is the standard deviation over folds."""
+    return drawn(compared(results, metric))
+
+
+def compared(results: Results, metric: str = "rmse") -> Bars:
+    """What `of_results` draws."""
     rows = results.summary().to_pylist()
     if not rows or metric not in rows[0]:
         known = [name for name in rows[0] if f"{name}_std" in rows[0]] if rows else []
         raise ParameterError(f"there is no metric {metric!r}: choose one of {', '.join(known)}")
     lower, digits = lower_is_better(metric), fact(metric).digits
     rows = sorted(rows, key=lambda row: row[metric] if lower else -row[metric])
-    drawn = [
-        bars.Row(
+    found = [
+        Bar(
             row["method"],
             row[metric],
             f"{row[metric]:.{digits}f}",
@@ -49,18 +55,16 @@ def of_results(results: Results, metric: str = "rmse") -> Figure:
         for row in rows
     ]
     better = "lower" if lower else "higher"
-    return bars.chart(
-        [bars.Block(drawn)], fact(metric).label, f"The best first; {better} is better."
-    )
+    return Bars(fact(metric).label, [Block(found)], f"The best first; {better} is better.")
 
 
-def _counts(counts: NDArray[np.int64]) -> list[bars.Row]:
+def _counts(counts: NDArray[np.int64]) -> list[Bar]:
     """How many of the counts are in each range, up to the largest."""
     rows = []
     highest = int(counts.max(initial=0))
     zeros = int(np.count_nonzero(counts == 0))
     if zeros:
-        rows.append(bars.Row("none", zeros, f"{zeros:,}"))
+        rows.append(Bar("none", zeros, f"{zeros:,}"))
     for low, after in zip(EDGES, (*EDGES[1:], None), strict=True):
         if low > highest:
             break
@@ -68,5 +72,5 @@ def _counts(counts: NDArray[np.int64]) -> list[bars.Row]:
         name = f"{low:,} or more" if after is None else f"{low:,} to {after - 1:,}"
         name = f"{low:,}" if after == low + 1 else name
         if rows or inside.any():
-            rows.append(bars.Row(name, int(inside.sum()), f"{int(inside.sum()):,}"))
+            rows.append(Bar(name, int(inside.sum()), f"{int(inside.sum()):,}"))
     return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -30,12 +30,14 @@ class Table:
     """Decimals of its figures."""
     column_digits: Mapping[str, int] = field(default_factory=dict)
     """Columns with other decimals → theirs."""
+    chances: Collection[str] = ()
+    """Columns of probabilities, which are never printed as zero."""
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a chart; lines of the same name have the same colour in every chart."""
+    """One line of a chart; a method or metric has the same colour in every chart."""
 
     name: str
     x: list[float]
@@ -65,7 +67,50 @@ class Heat:
     note: str = ""
 
 
-Exhibit = Table | Lines | Heat
+@dataclass(frozen=True)
+class Bar:
+    """One bar: its name, its value and how that is written; perhaps an interval around it."""
+
+    name: str
+    value: float
+    text: str
+    spread: float = 0.0
+    colour: str = ""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Bars below a heading."""
+
+    rows: Sequence[Bar]
+    heading: str = ""
+    colour: str = "#1b72c4"
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Horizontal bars in blocks, on one scale unless not `shared`."""
+
+    title: str
+    blocks: Sequence[Block]
+    note: str = ""
+    shared: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Points on a plane, of which the first `named` show their names; colours have a legend."""
+
+    title: str
+    points: NDArray[np.float64]
+    names: Sequence[str]
+    colours: Sequence[str]
+    legend: Mapping[str, str]
+    named: int
+    note: str = ""
+
+
+Exhibit = Table | Lines | Heat | Bars | Places
 
 
 @dataclass(frozen=True)

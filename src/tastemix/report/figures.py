@@ -9,11 +9,11 @@ import xml.etree.ElementTree as ET
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from tastemix.report import heatmap, lines
+from tastemix.report import bars, heatmap, lines, places
 from tastemix.report.canvas import own_style
-from tastemix.report.exhibits import Heat, Lines
+from tastemix.report.exhibits import Bars, Heat, Lines, Places
 
-Chart = Lines | Heat
+Chart = Lines | Heat | Bars | Places
 PNG_DPI = 240
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 """The page's, in the images on it; they are all narrower than the one that was measured."""
@@ -59,17 +59,36 @@ def inline(chart: Chart, name: str) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
+def drawn(chart: Chart) -> Figure:
+    """A chart with its title, as a figure that notebooks show."""
+    with own_style(chart.title):
+        return _draw(chart, titled=True)
+
+
 def described(chart: Chart) -> str:
     """A chart in words, for screen readers."""
     if isinstance(chart, Heat):
         return f"{chart.title}: a heat map of {', '.join(chart.names)}"
+    if isinstance(chart, Bars):
+        rows = [f"{row.name} {row.text}" for block in chart.blocks for row in block.rows]
+        return f"{chart.title}: {', '.join(rows)}"
+    if isinstance(chart, Places):
+        return f"{chart.title}: {', '.join(chart.names[: chart.named])}"
     names = ", ".join(line.name for line in chart.series)
     return f"{chart.title}: {chart.y} against {chart.x} for {names}"
 
 
 def _draw(chart: Chart, titled: bool) -> Figure:
     words = (chart.title, chart.note) if titled else ("", "")
-    return heatmap.chart(chart, *words) if isinstance(chart, Heat) else lines.chart(chart, *words)
+    match chart:
+        case Heat():
+            return heatmap.chart(chart, *words)
+        case Bars():
+            return bars.chart(chart, *words)
+        case Places():
+            return places.chart(chart, *words)
+        case _:
+            return lines.chart(chart, *words)
 
 
 def _with_margin(figure: Figure) -> Bbox:

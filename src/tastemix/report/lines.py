@@ -15,7 +15,7 @@ from tastemix.report.canvas import NORMAL, SMALL, WIDTH, Canvas, short, text_wid
 from tastemix.report.exhibits import Lines, Series
 from tastemix.report.labels import spread
 from tastemix.report.numerals import tick_labels
-from tastemix.report.style import GRID, MUTED, PAPER, RULE, ink, look
+from tastemix.report.style import GRID, MUTED, PAPER, RULE, Look, ink, looks
 
 LABEL_LINE = 14.5
 _TOP, _AXIS, _LEADER = 26.0, 38.0, 24.0
@@ -40,11 +40,12 @@ def chart(exhibit: Lines, title: str = "", note: str = "") -> Figure:
     axes.yaxis.set_major_locator(FixedLocator(ticks))
     axes.set_yticklabels(names)
     _horizontal(axes, series, right - left)
+    drawn = dict(zip((line.name for line in series), looks([s.name for s in series]), strict=True))
     for line in reversed(series):
-        _draw(axes, line)
+        _draw(axes, line, drawn[line.name])
     canvas.text(1, 12, exhibit.y, size=SMALL, color=MUTED)
     canvas.text(right, _TOP + box + 33, exhibit.x, size=SMALL, color=MUTED, ha="right")
-    _label(canvas, axes, series, _TOP + box)
+    _label(canvas, axes, series, drawn, _TOP + box)
     return canvas.figure
 
 
@@ -120,8 +121,7 @@ def _horizontal(axes: Axes, series: list[Series], width: float) -> None:
     axes.xaxis.set_minor_locator(FixedLocator([x for x in tried if x not in numbered]))
 
 
-def _draw(axes: Axes, line: Series) -> None:
-    drawn = look(line.name)
+def _draw(axes: Axes, line: Series, drawn: Look) -> None:
     (artist,) = axes.plot(
         line.x,
         line.y,
@@ -138,7 +138,9 @@ def _draw(axes: Axes, line: Series) -> None:
         artist.set_dashes((4, 2))
 
 
-def _label(canvas: Canvas, axes: Axes, series: list[Series], base: float) -> None:
+def _label(
+    canvas: Canvas, axes: Axes, series: list[Series], drawn: dict[str, Look], base: float
+) -> None:
     """Names beside the ends, apart from each other, each with a thin line to its own."""
     # Lines that end together are named in the order in which they arrive.
     series = sorted(series, key=lambda line: [y for _, y in reversed(_points(line))])
@@ -148,7 +150,7 @@ def _label(canvas: Canvas, axes: Axes, series: list[Series], base: float) -> Non
     places = spread([-y for _, y in ends], LABEL_LINE, half - base, half - _TOP)
     edge = WIDTH - _widest(series)
     for line, (x, y), place in zip(series, ends, places, strict=True):
-        colour = ink(look(line.name).colour)
+        colour = ink(drawn[line.name].colour)
         leader = zip(canvas.at(x + 5, y), canvas.at(edge - 3, -place), strict=True)
         canvas.figure.add_artist(Line2D(*leader, color=colour, linewidth=0.6, alpha=0.75))
         name = short(line.name)

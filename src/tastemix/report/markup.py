@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from html import escape
 
 from tastemix.report.exhibits import Exhibit, Table
-from tastemix.report.style import KNOWN
 from tastemix.report.tables import aligned_right, best, figure, shown, strength
 
 
@@ -90,9 +89,7 @@ def _cell(
 ) -> str:
     text = escape(texts[row][column])
     if column == 0:
-        known = KNOWN.get(texts[row][0])
-        dot = f'<i class="dot" style="background:{known.colour}"></i>' if known else ""
-        return dot + text
+        return text
     if table.role == "difference":
         level = strength(figure(table.rows[row][column]), table.digits)
         return f'<span class="d{level}">{text}</span>'

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 
@@ -56,7 +57,11 @@ METRICS = {
     "RatingScore": Look("#d55400", "s"),
 }
 KNOWN = {**METHODS, **METRICS}
-_FAMILIES = {name.split("(")[0]: name for name in METHODS} | {"PR": "PR(mid)", "RNMF": "RNMF(0.2)"}
+_FAMILIES = {name.split("(")[0]: name for name in METHODS} | {
+    "PR": "PR(mid)",
+    "RNMF": "RNMF(0.2)",
+    "Random": "RANDOM",
+}
 """Family → the method whose look others of it share."""
 _OTHERS = ("#8c6d1f", "#3f7f3a", "#b0413e", "#4b5fa5", "#7a6a58", "#2f7f8f", "#9a4f7f", "#5f7a1f")
 _RAMP = ("#a5cd90", "#54b08f", "#1f7f8c", "#2b4a7b")
@@ -74,6 +79,16 @@ def look(name: str) -> Look:
         return METHODS[_FAMILIES[family]]
     pick = zlib.crc32(name.encode())
     return Look(_OTHERS[pick % len(_OTHERS)], "os^Dv"[pick // len(_OTHERS) % 5])
+
+
+def looks(names: Sequence[str]) -> list[Look]:
+    """Those of `look`; of names without a colour of their own, each another as far as there are."""
+    found = [look(name) for name in names]
+    free = [colour for colour in _OTHERS if colour not in {each.colour for each in found}]
+    for at, each in enumerate(found):
+        if free and each.colour in _OTHERS and each.colour in {f.colour for f in found[:at]}:
+            found[at] = replace(each, colour=free.pop(0))
+    return found
 
 
 def mixed(one: str, other: str, share: float) -> str:

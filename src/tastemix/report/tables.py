@@ -27,7 +27,11 @@ def _column(table: Table, number: int) -> list[str]:
     cells = [row[number] for row in table.rows]
     wanted = table.column_digits.get(table.columns[number], table.digits)
     digits = decimals([figure(cell) for cell in cells if _is_float(cell)], wanted)
-    return [_text(cell, digits, table.role == "difference") for cell in cells]
+    texts = [_text(cell, digits, table.role == "difference") for cell in cells]
+    if table.columns[number] in table.chances:
+        zero = printed(0.0, digits)
+        return [f"< {printed(10**-digits, digits)}" if text == zero else text for text in texts]
+    return texts
 
 
 def _text(cell: Any, digits: int, signed: bool) -> str:

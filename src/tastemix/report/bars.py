@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,6 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from tastemix.report.canvas import NORMAL, SMALL, WIDTH, Canvas, own_style, text_width
+from tastemix.report.exhibits import Bar, Bars, Block
 from tastemix.report.style import INK, MUTED, RULE
 
 LINE, HEADING, GAP = 17.0, 21.0, 9.0
@@ -24,29 +24,10 @@ BOLDER = 1.15
 """How much wider bold letters are."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One bar: its name, its value and how that is written; perhaps an interval around it."""
-
-    name: str
-    value: float
-    text: str
-    spread: float = 0.0
-    colour: str = ""
-
-
-@dataclass(frozen=True)
-class Block:
-    """Bars on one scale, under a heading."""
-
-    rows: Sequence[Row]
-    heading: str = ""
-    colour: str = "#1b72c4"
-
-
-def chart(blocks: Sequence[Block], title: str = "", note: str = "", shared: bool = True) -> Figure:
-    """The blocks one below the other; bars of all are on one scale, unless not `shared`."""
+def chart(exhibit: Bars, title: str = "", note: str = "") -> Figure:
+    """The blocks one below the other."""
     with own_style("bars"):
+        blocks = exhibit.blocks
         height = sum(len(block.rows) * LINE + (HEADING if block.heading else 0) for block in blocks)
         canvas = Canvas(height + GAP * max(len(blocks) - 1, 0), title, note)
         axes = canvas.axes(0, 0, WIDTH, canvas.body)
@@ -59,7 +40,9 @@ def chart(blocks: Sequence[Block], title: str = "", note: str = "", shared: bool
         right = WIDTH - max((text_width(row.text, SMALL) for row in rows), default=0) - 1.6 * _ROOM
         top = 0.0
         for block in blocks:
-            top = _block(canvas, axes, block, (left, right), top, rows if shared else block.rows)
+            top = _block(
+                canvas, axes, block, (left, right), top, rows if exhibit.shared else block.rows
+            )
         return canvas.figure
 
 
@@ -80,7 +63,7 @@ def _block(
     block: Block,
     between: tuple[float, float],
     top: float,
-    scale: Sequence[Row],
+    scale: Sequence[Bar],
 ) -> float:
     """Draw a block from this height on; where the next one begins."""
     if block.heading:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from tastemix.plot.bars import fitted
+from tastemix.report.bars import fitted
 from tastemix.report.canvas import SMALL, WIDTH, Canvas, own_style, text_width
+from tastemix.report.exhibits import Places
 from tastemix.report.style import INK, PAPER, ink
 
 HEIGHT, LEGEND_LINE, EDGE = 330.0, 16.0, 8.0
@@ -18,28 +17,23 @@ LONGEST = 110.0
 TEXT = 8.5
 
 
-def chart(
-    places: NDArray[np.float64],
-    names: Sequence[str],
-    colours: Sequence[str],
-    legend: Mapping[str, str],
-    named: int,
-) -> Figure:
+def chart(exhibit: Places, title: str = "", note: str = "") -> Figure:
     """Points in their colours, the first ones named where no other name is, and a legend."""
     with own_style("map"):
-        below = len(legend) * LEGEND_LINE + 10
-        canvas = Canvas(HEIGHT + below, "A map of the items", "Close items have similar tastes.")
+        below = len(exhibit.legend) * LEGEND_LINE + 10
+        canvas = Canvas(HEIGHT + below, title, note)
         axes = canvas.axes(0, 0, WIDTH, HEIGHT)
         axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0))
         axes.set_axis_off()
-        points = _inside(places)
+        names, colours = exhibit.names, exhibit.colours
+        points = _inside(exhibit.points)
         axes.scatter(
             points[:, 0], points[:, 1], s=34, c=colours, edgecolors=PAPER, linewidths=0.8, zorder=3
         )
         taken = [_box(x - 4, y - 4, 8, 8) for x, y in points]
-        for (x, y), name, colour in list(zip(points, names, colours, strict=True))[:named]:
+        for (x, y), name, colour in list(zip(points, names, colours, strict=True))[: exhibit.named]:
             _name(canvas, (float(x), float(y)), fitted(name, LONGEST, TEXT), ink(colour), taken)
-        for row, (name, colour) in enumerate(legend.items()):
+        for row, (name, colour) in enumerate(exhibit.legend.items()):
             y = HEIGHT + 14 + row * LEGEND_LINE
             canvas.text(3, y, "●", size=SMALL, color=colour, va="center_baseline")
             look = {"size": SMALL, "color": INK, "va": "center_baseline"}
