@@ -48,7 +48,7 @@ def test_train_saves_a_model_that_predicts(ratings: Path, tmp_path: Path) -> Non
 def test_train_needs_no_choice_of_method(ratings: Path, tmp_path: Path) -> None:
     done = tastemix("train", ratings, "-o", tmp_path / "m", "--members", "3", "--seed", "5")
     assert done.returncode == 0, done.stderr
-    assert "CNMF(rank=8, members=3, steps=20, noise=" in done.stdout
+    assert "CNMF(rank=8, members=3, steps=24, noise=" in done.stdout
     model = tm.load(tmp_path / "m")
     own = default_method()
     expected = replace(own, members=3, seed=5).fit(tm.read(ratings))
@@ -456,7 +456,7 @@ def test_an_engine_is_chosen_by_name(ratings: Path, tmp_path: Path) -> None:
 
 def test_the_help_of_train_names_the_defaults_of_the_methods() -> None:
     told = " ".join(tastemix("train", "--help", env={"COLUMNS": "300"}).stdout.split())
-    assert f"(default: 100; cnmf: {tm.CNMF().steps}, anmf: {tm.ANMF().steps})" in told
+    assert f"(default: 100; cnmf: {tm.CNMF().length}, anmf: {tm.ANMF().length})" in told
     most = f"cnmf: {LEAST_RANK} to {cnmf.MOST_RANK}, read as at most {tm.CNMF().tastes} tastes"
     assert f"(default: 10; {most}" in told
     assert f"anmf: {LEAST_RANK} to {anmf.MOST_RANK}" in told

@@ -41,7 +41,7 @@ class Averaged:
 
     rank: int | None
     members: int
-    steps: int
+    steps: int | None
     seed: int
 
     def recipe_for(self, ratings: Ratings) -> ANLS:
@@ -68,15 +68,19 @@ class Averaged:
 
     def __post_init__(self) -> None:
         for name, least in (("rank", 1), ("members", 1), ("steps", 0)):
-            if name != "rank" or self.rank is not None:
+            if name == "members" or getattr(self, name) is not None:
                 checks.whole(name, getattr(self, name), least)
         checks.seed(self.seed)
 
     @property
+    def length(self) -> int:
+        """The steps of a member."""
+        return self.steps or 0
+
+    @property
     def total_steps(self) -> int:
         """The steps of a whole fit: those of the members. Fits for the settings are not counted."""
-        trial, rest = parted(self.steps)
-        return trial + rest + (self.members - 1) * self.steps
+        return sum(parted(self.length)) + (self.members - 1) * self.length
 
     def fit(
         self,
@@ -105,7 +109,7 @@ class Averaged:
             learning = stack.enter_context(learning_part(fits))
             method = self.settled(learning)
             recipe = method.recipe_for(stars)
-            trial, rest = parted(self.steps)
+            trial, rest = parted(self.length)
             tried, begun = learning.fits.one(lasting(member(recipe, 0, self.members), trial))
             if watch is not None and watch.ended:
                 rest = 0

@@ -41,9 +41,12 @@ PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0)
 NOISES = (0.32, 0.45, 0.65, 0.9, 1.0)
 USUAL_PENALTY, USUAL_NOISE = 3.0, 0.65
 """What the search may try, and what is taken where it has too few ratings."""
-TRIAL = 10, 4
-"""The steps of a short fit, and of each that goes on from it with other settings."""
-MANY, MANY_RANK, MANY_TRIAL = 300_000, 8, (8, 3)
+STEPS, MEAN_STEPS = 20, 24
+"""Of one fit, and of each of several."""
+TRIAL, SHORT_TRIAL = (10, 4), (8, 3)
+"""The steps of a fit of the search, and of each that goes on from it with other settings. The
+shorter ones are for one fit to many ratings."""
+MANY, MANY_RANK = 300_000, 8
 """The fits of the search are smaller from MANY ratings on: the best settings of small fits are
 those of large ones. They begin to fit noise later, so that short ones can tell."""
 CLOSER = 0.75
@@ -65,10 +68,11 @@ class CNMF(Averaged):
 
     The rank is by default √ratings / 20, from 4 to 30, or more where rows are short; twice as
     many, up to 30, for the mean of several fits. So many coordinates are read as no more than
-    `tastes` tastes: those whose items are alike are one, and what they add is summed. noise, the
-    share of the ratings' variance that is taken to be noise, and choice_penalty, the ridge on what
-    choices suggest, are by default found by small fits to 90 % of the ratings. Ratings times a
-    constant plus a constant give the same model.
+    `tastes` tastes: those whose items are alike are one, and what they add is summed. One fit has
+    20 steps by default, each of several has 24. noise, the share of the ratings' variance that is
+    taken to be noise, and choice_penalty, the ridge on what choices suggest, are by default found
+    by small fits to 90 % of the ratings. Ratings times a constant plus a constant give the same
+    model.
 
     With members above 1 it is the mean of several fits: somewhat more accurate, and harder to
     read. `recommend` orders by the same tastes, beside rated items (`Neighbours`) and popularity;
@@ -77,7 +81,7 @@ class CNMF(Averaged):
 
     rank: int | None = None
     members: int = 1
-    steps: int = 20
+    steps: int | None = None
     noise: float | None = None
     choice_penalty: float | None = None
     choice_shrinkage: float = 15.0
@@ -93,6 +97,13 @@ class CNMF(Averaged):
                 checks.number(name, getattr(self, name), 1e-6, LARGEST)
         checks.number("choice_shrinkage", self.choice_shrinkage, 0, LARGEST)
         checks.whole("tastes", self.tastes)
+
+    @property
+    def length(self) -> int:
+        """See Averaged.length."""
+        if self.steps is not None:
+            return self.steps
+        return STEPS if self.members == 1 else MEAN_STEPS
 
     @property
     def most_tastes(self) -> int:
@@ -114,7 +125,7 @@ class CNMF(Averaged):
         level = math.sqrt(max(mean - shift, spread) / (2 * rank))
         return ANLS(
             rank,
-            [Phase(objective, self.steps, TOLERANCE)],
+            [Phase(objective, self.length, TOLERANCE)],
             self.seed,
             offsets=True,
             size=2 * level,
@@ -134,7 +145,7 @@ class CNMF(Averaged):
         ratings = learning.fits.ratings
         usual = self.usual_rank(ratings)
         rank = self.rank or usual
-        method = replace(self, rank=rank)
+        method = replace(self, rank=rank, steps=self.length)
         if len(ratings) < FEWEST:
             return method
         short = self.rank is None and _short_rows(ratings)
@@ -166,7 +177,8 @@ class _Search:
     def __init__(self, method: CNMF, learning: Learning) -> None:
         self.method, self._learning = method, learning
         self._ratings = learning.fits.ratings
-        beginning, self._further = MANY_TRIAL if len(self._ratings) >= MANY else TRIAL
+        short = method.members == 1 and len(self._ratings) >= MANY
+        beginning, self._further = SHORT_TRIAL if short else TRIAL
         self._begun = learning.trial(lasting(method.recipe_for(self._ratings), beginning))
         self._known: dict[CNMF, float] = {}
 
