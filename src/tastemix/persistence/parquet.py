@@ -24,7 +24,7 @@ from tastemix.errors import ModelFileError
 
 MOST_FOOTER = 2**20
 """Bytes of the end of a table, which describes it."""
-AT_ONCE, MOST_ROWS, MOST_GROUPS = 2**22, 2**20, 2**9
+AT_ONCE, MOST_ROWS, MOST_GROUPS = 2**20, 2**20, 2**9
 """A group of rows has at most so many entries of each vector and so many rows, but there are not
 many more groups than this, since the footer describes each."""
 MOST_COLUMNS = 64
