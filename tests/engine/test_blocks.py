@@ -52,8 +52,7 @@ class Pieces:
 
     def look(self, side: Side) -> Look:
         def look(name: str) -> Any:
-            parts = [block.vector(name) for block in self.blocks[side]]
-            whole = np.concatenate(parts)
+            whole = self.whole(side, name)
             return _native.Rows(whole) if whole.ndim == 2 else whole
 
         return look
@@ -66,6 +65,9 @@ class Pieces:
 
     def on(self, side: Side, work: str, *arguments: Any, **_: Any) -> list[Any]:
         return [getattr(block, work)(*arguments) for block in self.blocks[side]]
+
+    def whole(self, side: Side, name: str) -> Any:
+        return np.concatenate(self.on(side, "vector", name))
 
     def counts(self, side: Side) -> Any:
         return self.ratings.half(side).counts

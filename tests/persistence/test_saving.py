@@ -29,7 +29,7 @@ import pytest
 import tastemix as tm
 from tastemix.data import memory
 from tastemix.errors import ModelFileError
-from tastemix.persistence import folder, format
+from tastemix.persistence import folder, format, parquet
 from tests.data.test_ids import PYTHON_IDS
 
 RATINGS = tm.Ratings.from_arrays(
@@ -700,10 +700,23 @@ def test_everything_a_save_writes_reaches_the_disk_before_the_index_names_it(
     OLDER.save(tmp_path)
     tables = [f"move {name}.parquet" for name in ("users", "items", "ratings")]
     assert log == [
+        *("flush file" for _ in tables),
         "flush file",  # the list of what the save writes and replaces
-        *(call for table in tables for call in ("flush file", table)),
+        *tables,
         *("flush file", "flush folder", "move model.json", "flush folder"),
     ]
+
+
+@pytest.mark.parametrize(("most", "expected"), [(512, 4), (2, 2)])
+def test_long_vectors_are_written_in_groups_of_rows_of_which_there_are_few(
+    most: int, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "AT_ONCE", 3)  # one user of four, at rank 3
+    monkeypatch.setattr(parquet, "MOST_GROUPS", most)
+    NEWER.save(tmp_path)
+    (table,) = tmp_path.glob("users-*.parquet")
+    assert pq.read_metadata(table).num_row_groups == expected
+    assert is_whole(tmp_path) == "RNMF"
 
 
 def test_the_limits_are_those_that_are_documented() -> None:

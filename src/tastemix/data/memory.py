@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ SMALL = 64 * 2**20
 """or so many, however small it is."""
 BYTES_A_ROW = 32
 """What numbering and sorting ratings takes besides their columns, at most."""
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?", re.IGNORECASE)
 
 
 def most(max_memory: int | None, size: int) -> int:
@@ -38,6 +41,19 @@ def machine() -> int:
     with suppress(OSError, ValueError):
         there = min(there, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return there
+
+
+def amount(memory: int | str, least: int = 1) -> int:
+    """Bytes, which may be given as text such as "1GB"."""
+    if isinstance(memory, str):
+        found = _SIZE.fullmatch(memory.strip())
+        if found is None:
+            raise ParameterError(f"memory is {memory!r}: give bytes, or text such as '1GB'")
+        unit = _UNITS[found[2].upper()]
+        if found[3] and unit > 1:
+            unit = 1024 ** (list(_UNITS.values()).index(unit))
+        memory = int(float(found[1]) * unit)
+    return checks.whole("memory", memory, least=least)
 
 
 def refuse_more(taken: int, allowed: int, what: Any) -> None:

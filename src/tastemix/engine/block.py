@@ -125,6 +125,11 @@ class Block:
             return found.get() if numbers is None else found.take(numbers)
         return found if numbers is None else found[numbers]
 
+    def piece(self, name: str, first: int, last: int) -> Matrix | Vector:
+        """A copy of the rows from `first` to `last`, of those that there are."""
+        last = min(last, len(self.rated.counts))
+        return self.vector(name, np.arange(first, last, dtype=np.int32))
+
     def put(self, name: str, values: Matrix) -> None:
         """Replace it."""
         found = self.shown(name)

@@ -106,6 +106,10 @@ class CpuTeam:
         """See Team.on_part."""
         return self.on("users", "errors_on", part.rated)
 
+    def whole(self, side: Side, name: str) -> Matrix:
+        """See Team.whole."""
+        return self.blocks[side].vector(name)
+
     def put(self, side: Side, name: str, values: Matrix) -> None:
         """See Team.put."""
         self.blocks[side].put(name, values)

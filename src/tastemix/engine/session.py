@@ -14,7 +14,7 @@ from tastemix.engine.base import Errors, Spread, StepReport, update_bound
 from tastemix.engine.block import HELD, Moved, Terms
 from tastemix.engine.choices import Choices
 from tastemix.engine.objective import Objective
-from tastemix.engine.sides import OTHER, SIDES, Floats, Held, Matrix, Pair, Pull, Pulls
+from tastemix.engine.sides import OTHER, SIDES, Floats, Held, Pair, Pull, Pulls
 from tastemix.engine.team import Team, added, joined
 from tastemix.engine.totals import Totals, gram_of, least_ridge, linear_of, unknown_power
 
@@ -207,7 +207,7 @@ class BlockSession:
 
     def factors(self) -> Pair:
         """See Session.factors."""
-        return Pair(*(self._whole(side, "rows") for side in SIDES))
+        return Pair(*(self.team.whole(side, "rows") for side in SIDES))
 
     def pulls(self) -> Pulls | None:
         """See Session.pulls."""
@@ -216,11 +216,7 @@ class BlockSession:
         return Pulls(*(self._pull(side) for side in SIDES))
 
     def _pull(self, side: Side) -> Pull:
-        mean, z = self._choices[side].mean, self._whole(OTHER[side], "z")
+        mean, z = self._choices[side].mean, self.team.whole(OTHER[side], "z")
         if not self._estimated:
             return Pull(mean, z)
-        return Pull(mean, z, self._least.get(side), self._whole(OTHER[side], "variances"))
-
-    def _whole(self, side: Side, name: str) -> Matrix:
-        parts = self.team.on(side, "vector", name)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return Pull(mean, z, self._least.get(side), self.team.whole(OTHER[side], "variances"))

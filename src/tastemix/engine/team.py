@@ -49,6 +49,10 @@ class Team(Protocol):
         """`Block.errors_on` of a part, for every block of users in order."""
         ...
 
+    def whole(self, side: Side, name: str) -> Matrix:
+        """The rows of a side of this name, in this process; they may be mapped from a file."""
+        ...
+
     def put(self, side: Side, name: str, values: Matrix) -> None:
         """Give the blocks of a side their rows of this."""
         ...

@@ -1,11 +1,11 @@
 """A folder that is replaced as a whole: Parquet tables and the JSON file that names them.
 
-Tables are written under names that hold their hash, then `model.json`, which names them, is put in
-place in one move. A reader sees the older set or the newer one, never a mixture; what is left of
+Tables get names that hold their hash, then `model.json`, which names them, is put in place in one
+move. A reader sees the older set or the newer one, never a mixture; what is left of
 an older set goes afterwards.
 
-Only what is ours may go: before anything else a save lists the tables that the older index names
-and those it is about to write in a file of its own, `tastemix-<hex>.tmp`. A save removes the files
+Only what is ours may go: a save writes its tables as `tastemix-<hex>.tmp`, and before it names them
+lists those that the older index names and its own in another such file. A save removes the files
 of such names and the tables they list, less those that the index names by then; a save that is
 killed leaves its list to the next one. After a loss of power tables may stay behind for good.
 
@@ -29,7 +29,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -60,22 +60,22 @@ def write(
 ) -> None:
     """Write the tables and what is known about them as the folder's new content."""
     home = _path(folder)
-    contents, entries = {}, {}
-    for name, table in tables.items():
-        content = to_parquet(table, name)
-        digest = hashlib.sha256(content).hexdigest()
-        entries[name] = {"file": _file_name(name, digest), "sha256": digest}
-        contents[entries[name]["file"]] = content
-    index = _to_json({"format": FORMAT, "version": VERSION, "tables": entries, **about})
+    entries: dict[str, Any] = {}
+    index = {"format": FORMAT, "version": VERSION, "tables": entries, **about}
+    _to_json(index)
     try:
         home.mkdir(parents=True, exist_ok=True)
         with _alone_in(home) as handle:
-            listed = [*_ours_in(home), *contents]
+            ours, made = _ours_in(home), {}
             try:
-                _beside(home, _to_json({"format": FORMAT, "files": listed}))
-                for file, content in contents.items():
-                    os.replace(_beside(home, content), home / file)
-                beside = _beside(home, index)
+                for name, table in tables.items():
+                    beside, digest = _table_beside(home, table, name)
+                    entries[name] = {"file": _file_name(name, digest), "sha256": digest}
+                    made[entries[name]["file"]] = beside
+                _beside(home, _to_json({"format": FORMAT, "files": [*ours, *made]}))
+                for file, beside in made.items():
+                    os.replace(beside, home / file)
+                beside = _beside(home, _to_json(index))
                 os.fsync(handle)
                 os.replace(beside, home / INDEX)
                 os.fsync(handle)
@@ -292,14 +292,29 @@ def _files(index: Mapping[str, Any]) -> set[str]:
     return {file for file in files if isinstance(file, str) and _TABLE_FILE.fullmatch(file)}
 
 
-def _beside(home: Path, content: Any) -> Path:
-    """A new file in the folder that no one looks for, on the disk when this returns."""
-    path = home / f"tastemix-{secrets.token_hex(8)}.tmp"
-    with path.open("xb") as file:
-        file.write(content)
+@contextmanager
+def _new(home: Path) -> Iterator[IO[bytes]]:
+    """A new file in the folder that no one looks for, on the disk when this ends."""
+    with (home / f"tastemix-{secrets.token_hex(8)}.tmp").open("x+b") as file:
+        yield file
         file.flush()
         os.fsync(file.fileno())
-    return path
+
+
+def _beside(home: Path, content: bytes) -> Path:
+    """Such a file of this content."""
+    with _new(home) as file:
+        file.write(content)
+    return Path(file.name)
+
+
+def _table_beside(home: Path, table: pa.Table, name: str) -> tuple[Path, str]:
+    """Such a file of a table, and its SHA-256."""
+    with _new(home) as file:
+        to_parquet(table, name, file)
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+    return Path(file.name), digest
 
 
 def _sweep(home: Path) -> None:

@@ -346,9 +346,11 @@ def _check_factors(factors: Factors) -> None:
         )
     if not 1 <= factors.rank <= MOST_RANK:
         raise ModelFileError(f"its rank is {factors.rank:,}: expected 1 to {MOST_RANK:,}")
-    if not (np.isfinite(factors.users).all() and np.isfinite(factors.items).all()):
-        raise ModelFileError("one vector has entries that are not finite")
-    if not (bounded(factors.users) and bounded(factors.items)):
+    for rows in (factors.users, factors.items):
+        if bounded(rows):
+            continue
+        if not np.isfinite(rows).all():
+            raise ModelFileError("one vector has entries that are not finite")
         raise ModelFileError(
             f"one vector has entries beyond {MOST_ENTRY:g} / rank, whose squares overflow: "
             "scale its ratings down"
@@ -374,9 +376,9 @@ def _check_pulls(factors: Factors) -> None:
     for pull in pulls:
         if len(pull.mean) != factors.rank or pull.z.shape[1] != factors.rank:
             raise ModelFileError(f"what its rows are pulled towards is not of rank {factors.rank}")
-        if not (np.isfinite(pull.mean).all() and np.isfinite(pull.z).all()):
-            raise ModelFileError("what its rows are pulled towards is not finite")
         if not (bounded(pull.mean) and bounded(pull.z)):
+            if not (np.isfinite(pull.mean).all() and np.isfinite(pull.z).all()):
+                raise ModelFileError("what its rows are pulled towards is not finite")
             raise ModelFileError(
                 f"what its rows are pulled towards is beyond {MOST_ENTRY:g} / rank"
             )
@@ -385,7 +387,7 @@ def _check_pulls(factors: Factors) -> None:
                 continue
             if ridges.shape[-1] != factors.rank:
                 raise ModelFileError(f"the ridges of its rows are not of rank {factors.rank}")
-            if not (bounded(ridges) and (ridges >= 0).all()):
+            if not (bounded(ridges) and ridges.min(initial=0) >= 0):
                 raise ModelFileError("a ridge of its rows is negative, too large or not a number")
 
 

@@ -12,6 +12,7 @@ import base64
 import os
 import reprlib
 from io import BufferedReader
+from typing import IO
 
 import pyarrow as pa
 
@@ -23,19 +24,22 @@ from tastemix.errors import ModelFileError
 
 MOST_FOOTER = 2**20
 """Bytes of the end of a table, which describes it."""
+AT_ONCE, MOST_ROWS, MOST_GROUPS = 2**20, 2**20, 2**9
+"""A group of rows has at most so many entries of each vector and so many rows, but there are not
+many more groups than this, since the footer describes each."""
 MOST_COLUMNS = 64
 """Of a table, each level of a nested one counted."""
 
 
-def to_parquet(table: pa.Table, name: str) -> pa.Buffer:
-    """A table as the bytes of a Parquet file, not compressed."""
+def to_parquet(table: pa.Table, name: str, file: IO[bytes]) -> None:
+    """Write a table as Parquet, not compressed, some rows at a time."""
     import pyarrow.parquet as pq
 
-    sink = pa.BufferOutputStream()
     try:
         pq.write_table(
             table,
-            sink,
+            file,
+            row_group_size=_rows_at_once(table),
             compression="none",
             use_dictionary=[f.name for f in table.schema if not pa.types.is_nested(f.type)],
             dictionary_pagesize_limit=2**30,
@@ -44,7 +48,14 @@ def to_parquet(table: pa.Table, name: str) -> pa.Buffer:
         )
     except pa.ArrowException as error:
         raise ModelFileError(f"the {name} cannot be written as Parquet: {reason(error)}") from None
-    return sink.getvalue()
+
+
+def _rows_at_once(table: pa.Table) -> int:
+    """The rows of a group. Arrow takes as much memory again for the longest vectors of one."""
+    kinds = [kind for kind in table.schema.types if pa.types.is_fixed_size_list(kind)]
+    longest = max((kind.list_size for kind in kinds), default=1)
+    few: int = max(AT_ONCE // max(longest, 1), table.num_rows // MOST_GROUPS)
+    return max(1, min(few, MOST_ROWS))
 
 
 def from_parquet(file: BufferedReader, allowed: int) -> pa.Table:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +25,6 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from tastemix import checks
 from tastemix.data import entries
 from tastemix.data.columns import first_line
 from tastemix.data.disk import manifest, merging, sources
@@ -41,6 +39,7 @@ from tastemix.data.disk.writing import write_ids
 from tastemix.data.entries import Duplicates, Scale
 from tastemix.data.halves import Coded, Half
 from tastemix.data.ids import Ids
+from tastemix.data.memory import amount
 from tastemix.data.ratings import Ratings
 from tastemix.data.reading import Values, as_times, as_values
 from tastemix.errors import DataError, ParameterError, TastemixError
@@ -51,8 +50,6 @@ BYTES_A_ROW = 96
 """Memory of a row while it is sorted among others."""
 BYTES_A_READ_ROW = 512
 LEAST_MEMORY = 10**6
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?", re.IGNORECASE)
 
 
 def ingest(
@@ -84,7 +81,7 @@ def ingest(
             f"duplicates is {duplicates!r}, which only tables in memory can have: choose 'refuse', "
             "'last' or 'mean', or add up before"
         )
-    budget = _bytes(memory)
+    budget = amount(memory, LEAST_MEMORY)
     folder = Path(to)
     _refuse_what_is_there(folder)
     with _alone(folder) as beside:
@@ -246,18 +243,6 @@ def _joined(parts: list[Columns]) -> Columns:
     whole = {name: np.concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
     parts.clear()
     return whole
-
-
-def _bytes(memory: int | str) -> int:
-    if isinstance(memory, str):
-        found = _SIZE.fullmatch(memory.strip())
-        if found is None:
-            raise ParameterError(f"memory is {memory!r}: give bytes, or text such as '1GB'")
-        unit = _UNITS[found[2].upper()]
-        if found[3] and unit > 1:
-            unit = 1024 ** (list(_UNITS.values()).index(unit))
-        memory = int(float(found[1]) * unit)
-    return checks.whole("memory", memory, least=LEAST_MEMORY)
 
 
 def _refuse_what_is_there(folder: Path) -> None:

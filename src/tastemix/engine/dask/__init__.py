@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tastemix import checks
+from tastemix.data.memory import amount, machine
 from tastemix.data.ratings import Ratings
 from tastemix.engine.base import Fixed, Placed
 from tastemix.engine.cpu import CpuEngine
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from tastemix.engine.dask.cluster import Cluster
 
 NEEDED = "this needs Dask: pip install 'tastemix[dask]', or use engine 'cpu'"
+FACTORS = 4
+"""Finished factors may take this part of the machine's memory."""
 
 
 class Dask:
@@ -36,6 +39,9 @@ class Dask:
         scheduler was lost. Without it a lost worker is made up for, a lost scheduler is not.
     every: steps between checkpoints.
     blocks: of each side, by default as many as there are workers.
+    memory: bytes, or text such as "8GB", that finished factors may take in the memory of this
+        process, by default a quarter of the machine's. Larger ones are mapped from a file without
+        a name in the checkpoint's folder, or else in the temporary folder of this machine.
     """
 
     def __init__(
@@ -45,18 +51,22 @@ class Dask:
         checkpoint: str | os.PathLike[str] | None = None,
         every: int = 5,
         blocks: int | None = None,
+        memory: int | str | None = None,
     ) -> None:
         self._client = client
         self.checkpoint = None if checkpoint is None else os.fspath(checkpoint)
         self.every = checks.whole("every", every)
         self.blocks = None if blocks is None else checks.whole("blocks", blocks)
+        self.memory = machine() // FACTORS if memory is None else amount(memory)
 
     def place(self, ratings: Ratings) -> Placed:
         """See Engine.place."""
         cluster = self._cluster()
         from tastemix.engine.dask.placed import DaskPlaced
 
-        return DaskPlaced.of(ratings, cluster, self.checkpoint, self.every, self.blocks)
+        return DaskPlaced.of(
+            ratings, cluster, self.checkpoint, self.every, self.blocks, self.memory
+        )
 
     def spread(
         self,

@@ -18,6 +18,7 @@ from tastemix.data.ratings import Ratings, Side
 from tastemix.engine.dask import worker
 from tastemix.engine.dask.checkpoint import Progress, key_of
 from tastemix.engine.dask.cluster import Cluster, LostSchedulerError, LostWorkerError
+from tastemix.engine.dask.home import Home
 from tastemix.engine.dask.session import DaskSession
 from tastemix.engine.dask.shelf import Shelf
 from tastemix.engine.dask.team import Layout
@@ -47,7 +48,13 @@ class DaskPlaced:
     """Ratings on a cluster."""
 
     def __init__(
-        self, ratings: Ratings, cluster: Cluster, shelf: Shelf, every: int, blocks: int | None
+        self,
+        ratings: Ratings,
+        cluster: Cluster,
+        shelf: Shelf,
+        every: int,
+        blocks: int | None,
+        memory: int,
     ) -> None:
         self.ratings, self.cluster, self.shelf, self.every = ratings, cluster, shelf, every
         self._made: list[Path] = []
@@ -55,7 +62,7 @@ class DaskPlaced:
         self._sessions: list[tuple[weakref.ref[DaskSession], str]] = []
         self._opened: dict[str, int] = {}
         self._progress: list[Progress] = []
-        self._blocks, self.failed, self._closed = blocks, False, False
+        self._blocks, self._memory, self.failed, self._closed = blocks, memory, False, False
         self.owns_shelf = False
         self.folder = self._folder_of(ratings)
         workers = cluster.wait_for_workers()
@@ -72,13 +79,18 @@ class DaskPlaced:
 
     @staticmethod
     def of(
-        ratings: Ratings, cluster: Cluster, checkpoint: str | None, every: int, blocks: int | None
+        ratings: Ratings,
+        cluster: Cluster,
+        checkpoint: str | None,
+        every: int,
+        blocks: int | None,
+        memory: int,
     ) -> DaskPlaced:
         """Ratings placed with a shelf of their own, if no checkpoint is given."""
         temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="tastemix-")
         try:
             shelf = Shelf.at(checkpoint or str(temporary))
-            placed = DaskPlaced(ratings, cluster, shelf, every, blocks)
+            placed = DaskPlaced(ratings, cluster, shelf, every, blocks, memory)
         except BaseException:
             if temporary is not None:
                 shutil.rmtree(temporary, ignore_errors=True)
@@ -107,6 +119,15 @@ class DaskPlaced:
         self._sessions.append((weakref.ref(session), session.name))
         return session
 
+    def home(self, rank: int) -> Home | None:
+        """Where the factors are mapped from when they are finished; None: they fit in memory."""
+        rows = sum(self.layout.rows(side) for side in SIDES)
+        if 4 * rank * rows <= self._memory:
+            return None
+        home = Home(self.shelf.where if self.shelf.local else tempfile.gettempdir(), rank)
+        home.check(rows)
+        return home
+
     def part(self, ratings: Ratings) -> DaskPart:
         """See Placed.part."""
         part = DaskPart(ratings, f"part-{len(self._parts)}", self._folder_of(ratings))
@@ -118,7 +139,8 @@ class DaskPlaced:
         """See Placed.split. The split is made here."""
         taken = drawn(len(self.ratings), seed, share)
         seen = self.ratings.subset(~taken)
-        placed = DaskPlaced(seen, self.cluster, self.shelf, self.every, self._blocks)
+        about = self.shelf, self.every, self._blocks, self._memory
+        placed = DaskPlaced(seen, self.cluster, *about)
         try:
             return placed, placed.part(self.ratings.subset(taken))
         except BaseException:

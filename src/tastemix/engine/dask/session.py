@@ -54,7 +54,9 @@ class DaskSession:
         if isinstance(start, Pair):
             for side in SIDES:
                 placed.shelf.save(f"{self.progress.key}-start-{side}", start.of(side))
-        self._team = DaskTeam(placed.cluster, placed.layout, self.name, placed.shelf)
+        self._team = DaskTeam(
+            placed.cluster, placed.layout, self.name, placed.shelf, placed.home(rank)
+        )
         self._inner: BlockSession | None = None
 
     def half_step(

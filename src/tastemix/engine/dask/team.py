@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Unpack
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tastemix.data.ratings import Side
 from tastemix.engine.dask import worker
 from tastemix.engine.dask.cluster import Cluster, LostWorkerError
+from tastemix.engine.dask.home import Home
 from tastemix.engine.dask.question import Question, View, answer
 from tastemix.engine.dask.shelf import Shelf
 from tastemix.engine.dask.worker import Opened, Opening, Place, Sight
@@ -91,8 +92,17 @@ class Layout:
 class DaskTeam:
     """The blocks of one session."""
 
-    def __init__(self, cluster: Cluster, layout: Layout, session: str, shelf: Shelf) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        layout: Layout,
+        session: str,
+        shelf: Shelf,
+        home: Home | None = None,
+    ) -> None:
         self._cluster, self._layout, self._shelf = cluster, layout, shelf
+        self._home = home
+        """Where whole factors are mapped from; None: they are in memory."""
         self._session, self._openings, self._asked = session, 0, 0
         self._seen: set[tuple[Side, Sight]] = set()
         """What those that look at a side have as it is."""
@@ -191,6 +201,23 @@ class DaskTeam:
     def _fresh(self, side: Side, step: Step) -> list[Sight]:
         """What a step looks at that workers do not have as it is."""
         return [sight for sight in step.sees if (OTHER[side], sight) not in self._seen]
+
+    def whole(self, side: Side, name: str) -> Matrix:
+        """See Team.whole."""
+        if self._home is not None:
+            return self._home.filled(self.rows(side), self._pieces(self._home, side, name))
+        parts = self.on(side, "vector", name)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _pieces(self, home: Home, side: Side, name: str) -> Iterator[tuple[int, Matrix]]:
+        """The rows of a side, some of every block at a time, with the number of the first."""
+        blocks = self._layout.blocks(side)
+        at_once = home.rows_at_once(len(blocks))
+        for at in range(0, max(block.last - block.first for block in blocks), at_once):
+            pieces = self.on(side, "piece", name, at, at + at_once)
+            for block, piece in zip(blocks, pieces, strict=True):
+                if len(piece):
+                    yield block.first + at, piece
 
     def put(self, side: Side, name: str, values: Matrix) -> None:
         """See Team.put."""
