@@ -67,7 +67,7 @@ def test_train_can_save_one_small_model(ratings: Path, tmp_path: Path) -> None:
     expected = tm.ANMF(3, steps=4).fit(tm.read(ratings)).compress()
     assert model.factors.members == 1
     np.testing.assert_array_equal(model.factors.users, expected.factors.users)
-    assert {row[0] for row in cells(tastemix("tastes", tmp_path / "m").stdout, 3)} == set("1234")
+    assert {row[0] for row in cells(tastemix("tastes", tmp_path / "m").stdout, 3)} == set("123456")
 
 
 COMPRESS = "--compress merges the fits of a mean: give --members 3, say"

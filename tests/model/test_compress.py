@@ -19,8 +19,8 @@ def model() -> tm.Model:
     return METHOD.fit(planted())
 
 
-@pytest.mark.parametrize(("rank", "tastes"), [(None, 4), (1, 1), (3, 3), (7, 7), (30, 30)])
-def test_the_rank_is_that_of_one_and_a_half_members_or_as_asked(
+@pytest.mark.parametrize(("rank", "tastes"), [(None, 6), (1, 1), (3, 3), (7, 7), (30, 30)])
+def test_the_rank_is_twice_that_of_a_member_or_as_asked(
     model: tm.Model, rank: int | None, tastes: int
 ) -> None:
     small = model.compress(rank)

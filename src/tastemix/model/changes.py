@@ -77,7 +77,7 @@ def compressed(model: Model, rank: int | None, engine: Engine | str | None = Non
             "this model is not an average of several: there is nothing to compress"
         )
     if rank is None:
-        rank = len(model.factors.coordinates) * 3 // 2
+        rank = 2 * len(model.factors.coordinates)
     ranking = model.ranking
     if ranking is not None and not model.shares_tastes:
         ranking = dataclasses.replace(ranking, factors=ranking.factors.parts[0])

@@ -531,7 +531,7 @@ class Model:
     def compress(self, rank: int | None = None, *, engine: Engine | str | None = None) -> Model:
         """One small factorisation that predicts nearly as well as this average of several.
 
-        rank: its coordinates beside the offsets, by default half as many again as a member has.
+        rank: its coordinates beside the offsets, by default twice as many as a member has.
 
         Of the factors that `recommend` uses, the first member is kept. The method of the result is
         `Compressed`.
