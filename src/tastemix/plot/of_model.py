@@ -48,7 +48,11 @@ class ModelPlots:
         return drawn(item_map(self.model, n, named))
 
     def history(self) -> Figure:
-        """The objective after every step of the fit, phase by phase."""
+        """The objective after every step of the fit, phase by phase.
+
+        The first third of a fit of CNMF or ANMF sees nine tenths of the ratings: the objective
+        rises where the others come in.
+        """
         steps = self.model.history
         if not steps:
             raise ParameterError(
