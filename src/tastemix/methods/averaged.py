@@ -35,8 +35,9 @@ class Averaged:
     """The base of ANMF and CNMF: the mean of `members` fits of `recipe` from different seeds, and
     what `recommend` orders by.
 
-    The first third of the first fit sees only the learning part. The weights of what `recommend`
-    orders by and the uncertainty are found with what it then is, by the ratings it has not seen.
+    The first third of the first fit sees only the learning part, unless ratings are too few for one.
+    The weights of what `recommend` orders by and the uncertainty are found with what it then is, by
+    the ratings it has not seen.
     """
 
     rank: int | None
@@ -109,13 +110,13 @@ class Averaged:
             learning = stack.enter_context(learning_part(fits))
             method = self.settled(learning)
             recipe = method.recipe_for(stars)
-            trial, rest = parted(self.length)
-            tried, begun = learning.fits.one(lasting(member(recipe, 0, self.members), trial))
-            if watch is not None and watch.ended:
-                rest = 0
             first = None
+            trial, rest = parted(self.length)
+            begins = learning.fits if len(ratings) >= FEWEST else replace(learning.fits, watch=None)
+            tried, begun = begins.one(lasting(member(recipe, 0, self.members), trial))
             if len(ratings) >= FEWEST:
-                first = Begun(lasting(recipe, rest), tried, begun)
+                ended = watch is not None and watch.ended
+                first = Begun(lasting(recipe, 0 if ended else rest), tried, begun)
             scores, history = fits.mean(recipe, self.members, part, patience, first)
             if self.most_tastes is not None:
                 scores = grouped(scores, stars.by_item.counts, self.most_tastes)
