@@ -439,6 +439,14 @@ def test_history_and_steps_count_from_one() -> None:
         assert objectives == sorted(objectives, reverse=True)
 
 
+def test_few_ratings_tell_no_steps_but_those_of_the_fit() -> None:
+    few, seen = random_ratings(10, 8, 0.4, seed=0), []
+    assert len(few) < 50
+    method = tm.ANMF(2, members=1, steps=9, ranking=0)
+    method.fit(few, on_step=lambda step, session: seen.append(step.number))
+    assert seen == list(range(1, method.total_steps + 1))
+
+
 def test_on_step_ends_the_member_that_is_fitted() -> None:
     model = METHOD.fit(RATINGS, on_step=lambda step, session: True)
     assert [step.number for step in model.history] == [1, 2, 3]
