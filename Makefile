@@ -30,7 +30,8 @@ kills: $(VENV)/.installed  ## 200 kills of a save and 200 of an experiment
 	$(BIN)/python tools/kills.py
 
 sanitize: $(VENV)/.installed  ## the engine's tests with sanitizers, in build/
-	sh tools/sanitize.sh address,undefined tests/engine -k 'not kernels_compile'
+	sh tools/sanitize.sh address,undefined tests/engine \
+		-k 'not kernels_compile and not makes_the_pool_anew and not does_not_grow'
 	sh tools/sanitize.sh thread tests/engine/test_one_at_a_time.py tests/engine/test_seam.py \
 		tests/engine/test_threads.py -k 'not fork and not three_threads'
 

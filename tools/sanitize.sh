@@ -5,8 +5,10 @@
 #
 # The sanitizer is loaded into Python before all else. Leaks are not looked for: Python leaves
 # much behind when it ends. A finding ends the process and the tests with it, and is shown.
-# The thread sanitizer knows no threads after a fork: tests of those are left out. So is, with the
-# address sanitizer, the compiler of CUDA kernels, which does not find its own parts then.
+# The thread sanitizer knows no threads after a fork: tests of those are left out. So are, with the
+# address sanitizer, the compiler of CUDA kernels, which does not find its own parts then, a fork
+# while other threads allocate, since a lock of the sanitizer's own may be taken then (GCC before
+# 14), and a test of how much memory is taken.
 set -eu
 cd "$(dirname "$0")/.."
 what=$1
