@@ -26,9 +26,9 @@ NAMED_BY = 3
 """Items, or attributes, in a name."""
 TYPICAL = 15
 """Items whose attributes name a taste."""
-COMMON, OFTENER = 0.4, 1.5
-"""An attribute names a taste if so large a share of its typical items has it, and if that is so
-many times the share among all ratings."""
+COMMON, OFTENER, LEADING = 0.4, 1.75, 0.5
+"""An attribute names a taste if so large a share of its typical items has it, if that is so many
+times the share among all ratings, and if this or another one of them has the leading share."""
 BETWEEN = " · "
 
 
@@ -237,12 +237,14 @@ class Tastes:
         found = []
         for top in self.top(TYPICAL):
             here = Counter(code for item in top for code in words.row(item).tolist())
-            gain = {}
+            gain, most = {}, 0.0
             for code, times in here.items():
                 share, usual = times / len(top), max(every[code], 1 / total)
                 if share >= COMMON and share >= OFTENER * usual:
                     gain[words.word(code)] = share * log(share / usual)
-            found.append(sorted(gain, key=lambda word: (-gain[word], word))[:NAMED_BY])
+                    most = max(most, share)
+            best = sorted(gain, key=lambda word: (-gain[word], word))
+            found.append(best[:NAMED_BY] if most >= LEADING else [])
         return found
 
 
