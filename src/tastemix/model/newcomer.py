@@ -15,7 +15,7 @@ from tastemix.data.ratings import Half, Side
 from tastemix.engine.sides import OTHER, SIDES, Floats, Held, Matrix, Pulls
 from tastemix.model.factors import Factors, Population
 
-FADE = 3.0
+FADE = 4.0
 """Ratings at which both count the same."""
 OFFSET_SHRINKAGE: dict[Side, float] = {"users": 5.0, "items": 2.0}
 """Ratings that say as much of someone's offset as is known before: noise over spread. Items differ
