@@ -20,8 +20,6 @@ POLL = 2.0
 """Seconds after which it is asked whether the workers that are waited for are still there."""
 PATIENCE = 60.0
 """Seconds to wait for a worker when none is left."""
-REACH = 10.0
-"""Seconds in which a scheduler has to answer."""
 NO_MEMORY = "a worker has no memory left for its block: add workers, or give them more memory"
 T = TypeVar("T")
 
