@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -22,7 +24,8 @@ from tests.engine.problems import steps
 from tests.engine.test_estimated import OBJECTIVE as ESTIMATED
 
 distributed = pytest.importorskip("distributed")
-from tastemix.engine.dask import Dask, cluster  # noqa: E402
+from tastemix.engine.dask import Dask, cluster, placed, spreading  # noqa: E402
+from tastemix.engine.dask.cluster import Cluster  # noqa: E402
 from tastemix.engine.dask.team import DaskTeam, Layout  # noqa: E402
 
 RATINGS = random_ratings(3000, 2600, 0.006, seed=1)
@@ -214,7 +217,51 @@ def _dying_once(begun: int, piece: str) -> int:
     return begun
 
 
-def test_a_worker_of_another_version_is_refused(client: Any) -> None:
+def test_what_is_begun_when_its_work_has_ended_is_not_kept() -> None:
+    loading, forgotten, done = threading.Event(), threading.Event(), []
+
+    def begin(about: str) -> str:
+        loading.set()
+        assert forgotten.wait(10)
+        return about
+
+    def run() -> None:
+        spreading._done("key", begin, "model", lambda *_: done.append("work"), 1)
+
+    runs = [threading.Thread(target=run) for _ in range(2)]
+    for thread in runs:
+        thread.start()
+    assert loading.wait(10)
+    spreading._forget("key")  # which does not wait for what is under way
+    forgotten.set()
+    for thread in runs:
+        thread.join()
+    assert "key" not in spreading._BEGUN
+    assert done == []
+
+
+def test_a_worker_lost_while_it_writes_lists_leaves_no_file(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(everyone, "PART_ROWS", 4000)
+    model = tm.RNMF(3, steps=1).fit(RATINGS)
+    with made() as local, distributed.Client(local) as client:
+        lost = next(iter(client.nthreads()))
+        client.run(_die_while_writing, workers=[lost])
+        model.recommend_all(5, to=tmp_path / "lists", engine=Dask(client))
+        assert lost not in client.nthreads()
+    assert sorted(os.listdir(tmp_path / "lists")) == [f"part-0000{n}.parquet" for n in range(4)]
+    assert pq.read_table(tmp_path / "lists").equals(model.recommend_all(5).read_all())
+
+
+def _die_while_writing() -> None:
+    """Have this worker end in the midst of a file."""
+    import pyarrow.parquet
+
+    pyarrow.parquet.ParquetWriter.write_batch = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_of_another_version_is_refused(client: Any, tmp_path: Any) -> None:
     def become(version: str) -> None:
         import tastemix
 
@@ -224,9 +271,10 @@ def test_a_worker_of_another_version_is_refused(client: Any) -> None:
     client.run(become, "0.0.1", workers=[address])
     try:
         with pytest.raises(tm.errors.EngineError) as refused:
-            tm.NMF(2, steps=1).fit(RATINGS, engine=Dask(client))
+            tm.NMF(2, steps=1).fit(RATINGS, engine=Dask(client, checkpoint=tmp_path))
     finally:
         client.run(become, tm.__version__, workers=[address])
+    assert os.listdir(tmp_path) == []
     assert str(refused.value) == (
         f"worker {address} has tastemix 0.0.1, and this is {tm.__version__}: "
         "install the same version everywhere"
@@ -291,16 +339,145 @@ def test_a_checkpoint_that_cannot_be_written_is_refused(client: Any, tmp_path: A
         tm.NMF(2, steps=1).fit(RATINGS, engine=Dask(client, checkpoint=tmp_path / "file"))
 
 
+def failing(error: Exception) -> Callable[..., None]:
+    """What makes a worker fail to save, and what lets it again."""
+
+    def fail(*_: Any) -> None:
+        raise error
+
+    def change(back: bool) -> None:
+        from tastemix.engine.dask.shelf import Shelf
+
+        if back:
+            Shelf.save = Shelf._save  # type: ignore[attr-defined, method-assign]
+        else:
+            Shelf._save, Shelf.save = Shelf.save, fail  # type: ignore[attr-defined, method-assign]
+
+    return change
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses between tries that a test can wait for."""
+    monkeypatch.setattr(cluster, "POLL", 0.2)
+    monkeypatch.setattr(cluster, "TRIES", 3)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            r"a worker cannot read or write its files \(No space left on device\): give a folder "
+            "that all machines see, with room",
+        ),
+        (
+            ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"),
+            r"workers were lost 3 times over the same work \(the last time: ConnectionResetError: "
+            r".*Connection reset by peer\)",
+        ),
+        (TimeoutError("too late"), r"workers were lost 3 times .*TimeoutError: too late"),
+    ],
+)
+def test_what_workers_cannot_do_is_told_and_not_tried_for_ever(
+    error: Exception, said: str, client: Any, tmp_path: Any, patient: None
+) -> None:
+    shelf, opened, opening = tmp_path / "checkpoint", [], DaskTeam.open
+    change = failing(error)
+    client.run(change, False)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(DaskTeam, "open", lambda *a: (opened.append(1), opening(*a)))
+            with pytest.raises(tm.errors.EngineError, match=said):
+                tm.NMF(2, steps=2).fit(RATINGS, engine=Dask(client, checkpoint=shelf, every=1))
+    finally:
+        client.run(change, True)
+    assert len(opened) == (1 if error.errno == errno.ENOSPC else 3)
+    tm.NMF(2, steps=2).fit(RATINGS, engine=Dask(client, checkpoint=shelf, every=1))
+
+
+@pytest.mark.parametrize(
+    ("error", "there", "raised"),
+    [
+        (OSError(errno.EIO, "Input/output error"), True, tm.errors.EngineError),
+        (OSError(errno.EIO, "Input/output error"), False, cluster.LostWorkerError),
+        (OSError("Timed out trying to connect to tcp://b"), True, cluster.LostWorkerError),
+        (ConnectionRefusedError(errno.ECONNREFUSED, ""), True, cluster.LostWorkerError),
+        (MemoryError(), True, tm.errors.EngineError),
+    ],
+)
+def test_an_error_of_a_question_is_a_lost_worker_or_its_own(
+    error: Exception, there: bool, raised: type[Exception], client: Any
+) -> None:
+    async def answer(about: Any) -> None:
+        raise about
+
+    asked_of = Cluster(client).workers()
+    beside = {*asked_of} if there else {*asked_of, "tcp://127.0.0.1:1"}
+    with pytest.raises(raised):
+        Cluster(client).ask(answer, error, asked_of[:1], beside)
+
+
+def test_an_error_of_spread_work_is_told_as_it_is(client: Any) -> None:
+    for error in (OSError(errno.ENOSPC, "No space left on device"), TimeoutError("No space")):
+        with pytest.raises(tm.errors.EngineError, match=r"cannot .* its files \(No space"):
+            Dask(client).spread(_number, 10, _raising, [error])
+
+
+def _raising(_: int, error: Exception) -> None:
+    raise error
+
+
 def test_nothing_is_left_on_workers_or_disk(client: Any, tmp_path: Any) -> None:
-    def held() -> int:
-        from tastemix.engine.dask import worker
-
-        return len(worker._DESKS)
-
-    before = sum(client.run(held).values())
+    before = sum(client.run(_desks).values())
     tm.NMF(2, steps=2).fit(RATINGS, engine=Dask(client, checkpoint=tmp_path))
-    assert sum(client.run(held).values()) == before
+    assert sum(client.run(_desks).values()) == before
     assert os.listdir(tmp_path) == []
+
+
+def _desks() -> int:
+    """How many fits this worker holds something of."""
+    from tastemix.engine.dask import worker
+
+    return len(worker._DESKS)
+
+
+@pytest.mark.parametrize("place", ["whole", "split", "part"])
+def test_placing_that_fails_leaves_nothing(
+    place: str, client: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = sum(client.run(_desks).values())
+    there: Any = Dask(client, checkpoint=tmp_path).place(RATINGS)
+    before = sorted(os.listdir(tmp_path))
+
+    mapping = placed.DaskPlaced._map
+
+    def refused(*arguments: Any) -> None:
+        mapping(*arguments)
+        raise tm.errors.EngineError("refused")
+
+    made = {
+        "whole": lambda: Dask(client, checkpoint=tmp_path).place(RATINGS),
+        "split": lambda: there.split(1, 0.1),
+        "part": lambda: there.part(RATINGS),
+    }
+    with monkeypatch.context() as patch:
+        if place == "part":
+            patch.setattr(writing, "write", _half_written)
+        else:
+            patch.setattr(placed.DaskPlaced, "_map", refused)
+        with pytest.raises(tm.errors.EngineError, match="refused"):
+            made[place]()
+    if place != "part":
+        assert sorted(os.listdir(tmp_path)) == before
+    there.close()
+    assert os.listdir(tmp_path) == []
+    assert sum(client.run(_desks).values()) == held
+
+
+def _half_written(_: Any, folder: Any) -> None:
+    folder.mkdir()
+    raise tm.errors.EngineError("refused")
 
 
 def test_blocks_of_a_lost_worker_go_to_the_others_evenly() -> None:

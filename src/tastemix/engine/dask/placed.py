@@ -64,18 +64,19 @@ class DaskPlaced:
         self._progress: list[Progress] = []
         self._blocks, self._memory, self.failed, self._closed = blocks, memory, False, False
         self.owns_shelf = False
-        self.folder = self._folder_of(ratings)
-        workers = cluster.wait_for_workers()
-        store = Store.at(self.folder)
-        count = blocks or len(workers)
-        self.layout = Layout(
-            fit=uuid.uuid4().hex,
-            borders={side: cut(store.pointers(side), count) for side in SIDES},
-            group={side: group_of(store.rows(side), count) for side in SIDES},
-            counts={side: np.diff(store.pointers(side)) for side in SIDES},
-            owners={},
-        )
-        self.settle()
+        self.layout = Layout(fit=uuid.uuid4().hex, borders={}, group={}, counts={}, owners={})
+        count = blocks or len(cluster.wait_for_workers())
+        try:
+            self.folder = self._folder_of(ratings)
+            store = Store.at(self.folder)
+            for side in SIDES:
+                self.layout.borders[side] = cut(store.pointers(side), count)
+                self.layout.group[side] = group_of(store.rows(side), count)
+                self.layout.counts[side] = np.diff(store.pointers(side))
+            self.settle()
+        except BaseException:
+            self.close()
+            raise
 
     @staticmethod
     def of(
@@ -162,18 +163,16 @@ class DaskPlaced:
 
     def settle(self) -> None:
         """Give every block to a worker that is there, and let it map its ratings."""
+        self.cluster.persist(self._settled)
+
+    def _settled(self) -> None:
         layout = self.layout
-        while True:
-            layout.share_out(self.cluster.wait_for_workers())
-            try:
-                shown = self._map([(side, side, self.folder, self._most(side)) for side in SIDES])
-                layout.shown = {(side, owner): rows for (side, _, owner), rows in shown.items()}
-                # A part may be of other rows than the ratings, so it has a table of its own.
-                most = layout.rows("items") if layout.routed("users") else 0
-                self._map([("users", part.name, part.folder, most) for part in self._parts])
-                return
-            except LostWorkerError:
-                continue
+        layout.share_out(self.cluster.wait_for_workers())
+        shown = self._map([(side, side, self.folder, self._most(side)) for side in SIDES])
+        layout.shown = {(side, owner): rows for (side, _, owner), rows in shown.items()}
+        # A part may be of other rows than the ratings, so it has a table of its own.
+        most = layout.rows("items") if layout.routed("users") else 0
+        self._map([("users", part.name, part.folder, most) for part in self._parts])
 
     def _most(self, side: Side) -> int:
         """A worker that needs no more rows of the other side than this is not shown the others."""
@@ -206,8 +205,8 @@ class DaskPlaced:
             where = tempfile.mkdtemp(prefix="tastemix-")
             self._made.append(Path(where))
         folder = Path(where) / f"ratings-{uuid.uuid4().hex}"
-        writing.write(ratings, folder)
         self._made.append(folder)
+        writing.write(ratings, folder)
         return str(folder)
 
     def _check_memory(self, rank: int) -> None:
