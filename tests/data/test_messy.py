@@ -232,7 +232,12 @@ def test_a_messy_file_is_refused_with_the_way_out(kind: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"encoding": "klingon"}, "encoding is 'klingon': give one that Python knows"),
+        ({"encoding": "klingon"}, "encoding is 'klingon': give one of text that Python knows"),
+        ({"encoding": "punycode"}, "encoding is 'punycode': give one of text"),
+        ({"encoding": "idna"}, "encoding is 'idna': give one of text"),
+        ({"encoding": "rot13"}, "encoding is 'rot13': give one of text"),
+        ({"encoding": "base64"}, "encoding is 'base64': give one of text"),
+        ({"encoding": 8}, "encoding is 8: give one of text"),
         ({"delimiter": ""}, "delimiter is ''"),
         ({"quote": "x"}, "quote is 'x': choose"),
         ({"decimal": ";"}, "decimal is ';': choose"),

@@ -23,6 +23,8 @@ SEPARATOR = "\x1f"
 Column = str | int
 """A column by name or by position, from 0."""
 
+_PROBE = '"a",..\n'
+"""What any encoding of text writes and reads back byte by byte; those of host names do not."""
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _NUMBER = re.compile(r"\s*[-+]?[0-9]*[.,]?[0-9]+([eE][-+]?[0-9]+)?\s*")
@@ -45,11 +47,16 @@ class Told:
     def __post_init__(self) -> None:
         if self.encoding is not None:
             try:
-                "".encode(self.encoding)  # fails also for what makes no bytes of text
+                text = _PROBE.encode(self.encoding)  # fails also for what makes no bytes of text
+                reader = codecs.getincrementaldecoder(self.encoding)()
+                back = "".join(reader.decode(text[at : at + 1]) for at in range(len(text)))
             except (LookupError, TypeError, ValueError):
+                back = None
+            if back != _PROBE:
                 raise ParameterError(
-                    f"encoding is {self.encoding!r}: give one that Python knows, such as 'latin-1'"
-                ) from None
+                    f"encoding is {self.encoding!r}: give one of text that Python knows, such as "
+                    "'latin-1'"
+                )
         if self.delimiter is not None and not (
             isinstance(self.delimiter, str) and 1 <= len(self.delimiter.encode()) <= 8
         ):
