@@ -136,8 +136,7 @@ def test_a_worker_that_has_just_begun_is_ended_too(folder: Path) -> None:
     with running(folder, "--log", "off") as service:
         before = service.children()
         os.kill(before[0], signal.SIGKILL)
-        while not set(service.children()) - set(before):
-            pass
+        until(lambda: set(service.children()) - set(before))
         service.signal(signal.SIGTERM)
         assert service.process.wait(15) == 0
 
