@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import tastemix as tm
-from tests.cli.commands import started
+from tests.cli.commands import started, tastemix
 from tests.serve.running import PATIENCE, Answer, Running, asked, running
 
 TOKEN = "a-token-of-some-length"
@@ -208,6 +208,25 @@ def test_a_token_is_asked_for_where_one_is_set(folder: Path) -> None:
             "/api/v1/tastes/1", {"label": "x"}, "PUT", authorization=f"Bearer {TOKEN}"
         )
         assert renamed.status == 422, "only a local service is renamed in"
+        assert "only in a service without a token on this machine" in renamed.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--port", "99999"),
+        ("--port", "-5"),
+        ("--timeout", "nan"),
+        ("--timeout", "inf"),
+        ("--timeout", "0.01"),
+    ],
+)
+def test_a_number_that_is_out_of_bounds_is_one_sentence(
+    option: str, value: str, folder: Path
+) -> None:
+    done = tastemix("serve", folder, option, value)
+    assert done.returncode == 2
+    assert f"{option} is {value}: it must be from" in done.stderr
 
 
 def test_others_are_not_let_in_without_a_token(folder: Path) -> None:
@@ -308,8 +327,6 @@ def test_the_demo_ends_by_saying_how_to_serve_its_model(tmp_path: Path) -> None:
 
 def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     import sys
-
-    from tests.cli.commands import tastemix
 
     for name in [name for name in sys.modules if name.startswith("tastemix.serve")]:
         monkeypatch.delitem(sys.modules, name)
