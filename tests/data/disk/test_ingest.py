@@ -260,6 +260,18 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
         tm.ingest(whole, tmp_path / "made", duplicates="last")
 
 
+@pytest.mark.parametrize("left", ["file", "folder"])
+def test_rows_that_a_killed_call_put_on_disk_are_in_no_ones_way(tmp_path: Path, left: str) -> None:
+    spool = tmp_path / "ratings.tmr" / "work" / "rows.parquet"
+    spool.parent.mkdir(parents=True)
+    if left == "folder":  # as a dataframe of Dask is put there
+        spool.mkdir()
+        (spool / "part-00000000.parquet").write_text("unfinished")
+    else:
+        spool.write_text("unfinished")
+    assert len(tm.ingest(table(100), tmp_path / "ratings.tmr", duplicates="last")) > 0
+
+
 def test_what_takes_a_path_takes_the_folder(tmp_path: Path) -> None:
     tm.ingest(table(3000), tmp_path / "ratings.tmr", duplicates="last")
     known = tm.open(tmp_path / "ratings.tmr")
