@@ -89,6 +89,26 @@ MESSY: dict[str, tuple[str | bytes, dict[str, Any], list[Row]]] = {
         {},
         [("ann", 'Real "J."; Cat', 4.0), ("bob", "Up", 2.0)],
     ),
+    "quotes behind backslashes, and no delimiter in them": (
+        'user,item,rating\n"Al \\"Big\\" Bo",1,3\n"Bo",2,4\n',
+        {},
+        [('Al "Big" Bo', 1, 3.0), ("Bo", 2, 4.0)],
+    ),
+    "quotes behind backslashes at the ends": (
+        'user,item,rating\n"5\\"",x,3\n"6\\"",y,4\n"\\"Bo\\" Al",x,2\n',
+        {},
+        [('"Bo" Al', "x", 2.0), ('5"', "x", 3.0), ('6"', "y", 4.0)],
+    ),
+    "quotes behind backslashes far down": (
+        "user,item,rating\n" + "".join(f"u{n},x,3\n" for n in range(900)) + '"v \\"V\\" w",x,4\n',
+        {},
+        [*sorted((f"u{n}", "x", 3.0) for n in range(900)), ('v "V" w', "x", 4.0)],
+    ),
+    "backslashes before quotes that close": (
+        'user,item,rating\n"C:\\","a ""b"" c",3\n"D:\\","x" ,4\n',
+        {},
+        [("C:\\", 'a "b" c', 3.0), ("D:\\", "x ", 4.0)],
+    ),
     "quotes that are none, as is said": (
         'user\titem\trating\nann\t"Heat\t4\nbob\tUp\t2\n',
         {"quote": ""},
