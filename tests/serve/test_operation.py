@@ -101,6 +101,30 @@ def test_models_are_changed_under_load_and_no_answer_is_lost_or_mixed(
         until(lambda: len(service.children()) == 2)
 
 
+def test_a_change_waits_where_many_old_workers_are_still_answering(folder: Path) -> None:
+    with running(folder, "--log", "off", "--timeout", "60") as service, ExitStack() as held:
+
+        def connected(generation: int) -> HTTPConnection | None:
+            """A connection to the worker of this model."""
+            made = HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)
+            held.callback(made.close)
+            found = asked(made, "/api/v1/model").json["generation"]
+            return made if found == generation else None
+
+        said = service.process.stdout
+        assert said is not None
+        for generation in (1, 2, 3):
+            slow = until(lambda now=generation: connected(now))
+            slow.sock.sendall(b"POST /api/v1/people HTTP/1.1\r\nHost: localhost\r\n")
+            service.signal(signal.SIGHUP)
+            assert said.readline() == f"model {generation + 1} answers\n"
+        service.signal(signal.SIGHUP)
+        assert "changed later" in said.readline()
+        until(lambda: service.get("/model")["generation"] == 4)
+        held.close()
+        assert said.readline() == "model 5 answers\n"
+
+
 def test_a_spoiled_model_does_not_take_the_place_of_a_good_one(
     dishes: tm.Model, tmp_path: Path
 ) -> None:
