@@ -89,6 +89,26 @@ MESSY: dict[str, tuple[str | bytes, dict[str, Any], list[Row]]] = {
         {},
         [("ann", 'Real "J."; Cat', 4.0), ("bob", "Up", 2.0)],
     ),
+    "quotes behind backslashes, and no delimiter in them": (
+        'user,item,rating\n"Al \\"Big\\" Bo",1,3\n"Bo",2,4\n',
+        {},
+        [('Al "Big" Bo', 1, 3.0), ("Bo", 2, 4.0)],
+    ),
+    "quotes behind backslashes at the ends": (
+        'user,item,rating\n"5\\"",x,3\n"6\\"",y,4\n"\\"Bo\\" Al",x,2\n',
+        {},
+        [('"Bo" Al', "x", 2.0), ('5"', "x", 3.0), ('6"', "y", 4.0)],
+    ),
+    "quotes behind backslashes far down": (
+        "user,item,rating\n" + "".join(f"u{n},x,3\n" for n in range(900)) + '"v \\"V\\" w",x,4\n',
+        {},
+        [*sorted((f"u{n}", "x", 3.0) for n in range(900)), ('v "V" w', "x", 4.0)],
+    ),
+    "backslashes before quotes that close": (
+        'user,item,rating\n"C:\\","a ""b"" c",3\n"D:\\","x" ,4\n',
+        {},
+        [("C:\\", 'a "b" c', 3.0), ("D:\\", "x ", 4.0)],
+    ),
     "quotes that are none, as is said": (
         'user\titem\trating\nann\t"Heat\t4\nbob\tUp\t2\n',
         {"quote": ""},
@@ -232,7 +252,12 @@ def test_a_messy_file_is_refused_with_the_way_out(kind: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"encoding": "klingon"}, "encoding is 'klingon': give one that Python knows"),
+        ({"encoding": "klingon"}, "encoding is 'klingon': give one of text that Python knows"),
+        ({"encoding": "punycode"}, "encoding is 'punycode': give one of text"),
+        ({"encoding": "idna"}, "encoding is 'idna': give one of text"),
+        ({"encoding": "rot13"}, "encoding is 'rot13': give one of text"),
+        ({"encoding": "base64"}, "encoding is 'base64': give one of text"),
+        ({"encoding": 8}, "encoding is 8: give one of text"),
         ({"delimiter": ""}, "delimiter is ''"),
         ({"quote": "x"}, "quote is 'x': choose"),
         ({"decimal": ";"}, "decimal is ';': choose"),

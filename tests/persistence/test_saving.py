@@ -375,6 +375,9 @@ def test_what_could_not_be_loaded_is_not_saved(kind: str, tmp_path: Path) -> Non
         model.save(tmp_path)
     assert is_whole(tmp_path) == "PR"
     has_nothing_left_over(tmp_path)
+    with pytest.raises(ModelFileError, match=message):
+        model.save(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 def test_parameters_of_numpy_are_saved_as_pythons(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import tastemix as tm
-from tests.cli.commands import started
+from tests.cli.commands import started, tastemix
 from tests.serve.running import PATIENCE, Answer, Running, asked, running
 
 TOKEN = "a-token-of-some-length"
@@ -101,6 +101,30 @@ def test_models_are_changed_under_load_and_no_answer_is_lost_or_mixed(
         until(lambda: len(service.children()) == 2)
 
 
+def test_a_change_waits_where_many_old_workers_are_still_answering(folder: Path) -> None:
+    with running(folder, "--log", "off", "--timeout", "60") as service, ExitStack() as held:
+
+        def connected(generation: int) -> HTTPConnection | None:
+            """A connection to the worker of this model."""
+            made = HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)
+            held.callback(made.close)
+            found = asked(made, "/api/v1/model").json["generation"]
+            return made if found == generation else None
+
+        said = service.process.stdout
+        assert said is not None
+        for generation in (1, 2, 3):
+            slow = until(lambda now=generation: connected(now))
+            slow.sock.sendall(b"POST /api/v1/people HTTP/1.1\r\nHost: localhost\r\n")
+            service.signal(signal.SIGHUP)
+            assert said.readline() == f"model {generation + 1} answers\n"
+        service.signal(signal.SIGHUP)
+        assert "changed later" in said.readline()
+        until(lambda: service.get("/model")["generation"] == 4)
+        held.close()
+        assert said.readline() == "model 5 answers\n"
+
+
 def test_a_spoiled_model_does_not_take_the_place_of_a_good_one(
     dishes: tm.Model, tmp_path: Path
 ) -> None:
@@ -136,8 +160,7 @@ def test_a_worker_that_has_just_begun_is_ended_too(folder: Path) -> None:
     with running(folder, "--log", "off") as service:
         before = service.children()
         os.kill(before[0], signal.SIGKILL)
-        while not set(service.children()) - set(before):
-            pass
+        until(lambda: set(service.children()) - set(before))
         service.signal(signal.SIGTERM)
         assert service.process.wait(15) == 0
 
@@ -209,6 +232,25 @@ def test_a_token_is_asked_for_where_one_is_set(folder: Path) -> None:
             "/api/v1/tastes/1", {"label": "x"}, "PUT", authorization=f"Bearer {TOKEN}"
         )
         assert renamed.status == 422, "only a local service is renamed in"
+        assert "only in a service without a token on this machine" in renamed.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--port", "99999"),
+        ("--port", "-5"),
+        ("--timeout", "nan"),
+        ("--timeout", "inf"),
+        ("--timeout", "0.01"),
+    ],
+)
+def test_a_number_that_is_out_of_bounds_is_one_sentence(
+    option: str, value: str, folder: Path
+) -> None:
+    done = tastemix("serve", folder, option, value)
+    assert done.returncode == 2
+    assert f"{option} is {value}: it must be from" in done.stderr
 
 
 def test_others_are_not_let_in_without_a_token(folder: Path) -> None:
@@ -309,8 +351,6 @@ def test_the_demo_ends_by_saying_how_to_serve_its_model(tmp_path: Path) -> None:
 
 def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     import sys
-
-    from tests.cli.commands import tastemix
 
     for name in [name for name in sys.modules if name.startswith("tastemix.serve")]:
         monkeypatch.delitem(sys.modules, name)

@@ -25,6 +25,7 @@ MISSING = "serve needs more packages: pip install 'tastemix[serve]'"
 TOKEN = "TASTEMIX_TOKEN"
 DEMO = "dishes.tastemix"
 STYLES = ("text", "json", "off")
+DAY = 86_400.0
 
 
 def serve(
@@ -89,7 +90,7 @@ def serve(
         body=_at_least("--max-body", max_body),
         n=_at_least("--max-n", max_n),
         connections=_at_least("--max-connections", max_connections),
-        seconds=_at_least("--timeout", timeout, 0.1),
+        seconds=_within("--timeout", timeout, 0.1, DAY),
     )
     guard = Guard([*(allow_host or ()), host], token, cors or ())
     with ExitStack() as until_the_end:
@@ -99,7 +100,7 @@ def serve(
         _run(
             model,
             items,
-            (host, port),
+            (host, _within("--port", port, 0, 65535)),
             _at_least("--workers", workers),
             (guard, limits, (log, log_ids), _comparison(compared), token is None),
         )
@@ -179,4 +180,10 @@ def _is_loopback(host: str) -> bool:
 def _at_least(name: str, value: Any, least: float = 1) -> Any:
     if value < least:
         raise ParameterError(f"{name} is {value}: it must be {least} or more")
+    return value
+
+
+def _within(name: str, value: Any, least: float, most: float) -> Any:
+    if not least <= value <= most:  # NaN is nowhere.
+        raise ParameterError(f"{name} is {value}: it must be from {least:g} to {most:g}")
     return value

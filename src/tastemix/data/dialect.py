@@ -7,8 +7,9 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from tastemix.errors import ParameterError
 
@@ -23,6 +24,8 @@ SEPARATOR = "\x1f"
 Column = str | int
 """A column by name or by position, from 0."""
 
+_PROBE = '"a",..\n'
+"""What any encoding of text writes and reads back byte by byte; those of host names do not."""
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _NUMBER = re.compile(r"\s*[-+]?[0-9]*[.,]?[0-9]+([eE][-+]?[0-9]+)?\s*")
@@ -45,11 +48,16 @@ class Told:
     def __post_init__(self) -> None:
         if self.encoding is not None:
             try:
-                "".encode(self.encoding)  # fails also for what makes no bytes of text
+                text = _PROBE.encode(self.encoding)  # fails also for what makes no bytes of text
+                reader = codecs.getincrementaldecoder(self.encoding)()
+                back = "".join(reader.decode(text[at : at + 1]) for at in range(len(text)))
             except (LookupError, TypeError, ValueError):
+                back = None
+            if back != _PROBE:
                 raise ParameterError(
-                    f"encoding is {self.encoding!r}: give one that Python knows, such as 'latin-1'"
-                ) from None
+                    f"encoding is {self.encoding!r}: give one of text that Python knows, such as "
+                    "'latin-1'"
+                )
         if self.delimiter is not None and not (
             isinstance(self.delimiter, str) and 1 <= len(self.delimiter.encode()) <= 8
         ):
@@ -105,7 +113,7 @@ def found(sample: bytes, whole: bool, wanted: Sequence[Column | None], told: Tol
     if told.quote is None:
         tried += [replace(each, escape="\\") for each in tried if '\\"' in text]
         tried += [replace(each, quote="'") for each in tried if not each.escape and "'" in text]
-    best = max(tried, key=lambda each: _fit(rows_of(text, each, whole), wanted, each))
+    best = max(tried, key=lambda each: _fit(rows_of(text, each, whole), wanted, each, text))
     rows = rows_of(text, best, whole)
     header = _has_header(rows, wanted) if told.header is None else told.header
     numbers = [text for column in wanted[2:] for text in _column(rows, column)[header:]]
@@ -174,17 +182,21 @@ def _decodes(sample: bytes, encoding: str) -> bool:
 
 
 def _fit(
-    rows: list[list[str]], wanted: Sequence[Column | None], dialect: Dialect
-) -> tuple[bool, float, int, bool]:
-    """How well a dialect explains rows: columns that are there, rows of one width, and wide."""
+    rows: list[list[str]], wanted: Sequence[Column | None], dialect: Dialect, text: str
+) -> tuple[bool, float, int, bool, bool]:
+    """How well a dialect explains rows: columns that are there, rows of one width, and wide.
+
+    Of those that do so alike, one whose fields end with their quotes, and then the plain one.
+    """
     if not rows:
-        return False, 0.0, 0, True
+        return False, 0.0, 0, True, True
     width, count = Counter(map(len, rows)).most_common(1)[0]
     there = all(c is None or 0 <= place(c, rows[0]) < width for c in wanted) and bool(wanted)
     plain = dialect.quote == '"' and not dialect.escape
     if dialect.quote == "'" and not _in_single_quotes(rows):
-        return False, 0.0, 0, False
-    return there, count / len(rows) if width > 1 or there else 0.0, width, plain
+        return False, 0.0, 0, False, False
+    ends = '\\"' not in text or not _goes_on(text, dialect)
+    return there, count / len(rows) if width > 1 or there else 0.0, width, ends, plain
 
 
 def _in_single_quotes(rows: list[list[str]]) -> bool:
@@ -216,21 +228,29 @@ def _has_comma(numbers: list[str]) -> bool:
 
 def _quoted(text: str, dialect: Dialect, header: bool) -> frozenset[int]:
     """The columns in which a field is in quotes, the header aside."""
+    first = takewhile(lambda found: found[0] < ROWS, _fields(text, dialect))
+    return frozenset(column for row, column, field in first if field[1] and row >= header)
+
+
+def _goes_on(text: str, dialect: Dialect) -> bool:
+    """Whether a field goes on after the quote that closes it: it was meant to be inside."""
+    return any(field[1] and field[2].strip() for _, _, field in _fields(text, dialect))
+
+
+def _fields(text: str, dialect: Dialect) -> Iterator[tuple[int, int, re.Match[str]]]:
+    """The row and the column of each field, what of it is in quotes, and what follows on that."""
     quote = dialect.quote
     if not quote:
-        return frozenset()
+        return
     text = text.replace(dialect.delimiter, SEPARATOR)
-    inner = rf"(?:\\.|[^\\{quote}])*" if dialect.escape else f"(?:{quote}{quote}|[^{quote}])*"
-    field = re.compile(rf"({quote}{inner}{quote})?[^{SEPARATOR}\r\n]*", re.DOTALL)
-    found: set[int] = set()
+    inner = rf"(?:\\.|[^\\{quote}])*+" if dialect.escape else f"(?:{quote}{quote}|[^{quote}])*+"
+    pattern = re.compile(rf"({quote}{inner}{quote})?([^{SEPARATOR}\r\n]*)", re.DOTALL)
     at = column = row = 0
-    while at < len(text) and row < ROWS:
-        match = field.match(text, at)
-        assert match is not None  # It may be empty.
-        if match[1] and row >= header:
-            found.add(column)
-        at = match.end() + 1
-        ended = text[match.end() : at] in ("\r", "\n", "")
-        row += ended and (column > 0 or match.end() > match.start())
+    while at < len(text):
+        field = pattern.match(text, at)
+        assert field is not None  # It may be empty.
+        yield row, column, field
+        at = field.end() + 1
+        ended = text[field.end() : at] in ("\r", "\n", "")
+        row += ended and (column > 0 or field.end() > field.start())
         column = 0 if ended else column + 1
-    return frozenset(found)

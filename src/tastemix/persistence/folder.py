@@ -62,7 +62,7 @@ def write(
     home = _path(folder)
     entries: dict[str, Any] = {}
     index = {"format": FORMAT, "version": VERSION, "tables": entries, **about}
-    _to_json(index)
+    _to_json(index)  # What cannot be described is refused before a folder is made.
     try:
         home.mkdir(parents=True, exist_ok=True)
         with _alone_in(home) as handle:

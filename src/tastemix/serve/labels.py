@@ -56,7 +56,7 @@ class Labels:
         """Give a taste a name, or take it away."""
         if self.path is None:
             raise ParameterError(
-                "tastes are not renamed here: start `tastemix serve` with --rename"
+                "tastes can be renamed only in a service without a token on this machine"
             )
         label = (label or "").strip()
         if len(label) > LONGEST or not label.isprintable():

@@ -31,6 +31,8 @@ LOOK = 1.0
 """Seconds between looks at the model's folder."""
 START = 60.0
 """Seconds in which a worker must begin to answer."""
+SETS = 4
+"""Sets of workers that may be there at a time: one answers, one begins, the others are ending."""
 TOO_OFTEN, WITHIN = 5, 10.0
 """Workers that end by themselves within so many seconds before the service gives up."""
 ENDS = {signal.SIGTERM, signal.SIGINT}
@@ -68,6 +70,7 @@ class Parent:
         self._leaving: list[Worker] = []
         self._deaths: list[float] = []
         self._asked: set[int] = set()
+        self._waits = False
         self._generation = 1
         self._wake = socket.socketpair()
         self._life = os.pipe()
@@ -79,8 +82,8 @@ class Parent:
         self._listen_to_signals()
         self._seen = self._identity()
         self._service = self._prepared(self._load(1))
-        self._counts = Counts(counted(self._service.limits), 4 * self._count + 4)
-        self._start()
+        self._counts = Counts(counted(self._service.limits), SETS * self._count)
+        self._start(self._workers)
         if not self._wait_for(self._workers):
             self._kill()
             raise EngineError("no worker began to answer: see its error above")
@@ -92,7 +95,8 @@ class Parent:
                 self._wait(LOOK)
                 self._reap()
                 now = self._identity()
-                if signal.SIGHUP in self._asked or now not in (self._seen, None):
+                wanted = signal.SIGHUP in self._asked or now not in (self._seen, None)
+                if wanted and self._has_room():
                     self._asked.discard(signal.SIGHUP)
                     self._seen = now
                     self._reload()
@@ -106,15 +110,16 @@ class Parent:
         except (TastemixError, OSError) as error:
             self._warn(f"the model was not changed: {error}")
             return
-        before, self._workers = self._workers, []
         old, self._service = self._service, service
-        self._start()
-        if not self._wait_for(self._workers):
+        new: list[Worker] = []
+        self._start(new)
+        if not self._wait_for(new):
             self._warn("the model was not changed: its workers did not begin to answer")
-            failed, self._workers, self._service = self._workers, before, old
-            self._dismiss(failed, signal.SIGKILL)
+            self._service = old
+            self._dismiss(new, signal.SIGKILL)
             return
         self._generation += 1
+        before, self._workers = self._workers, new
         self._dismiss(before, signal.SIGTERM)
         self._say(f"model {self._generation} answers")
 
@@ -126,21 +131,32 @@ class Parent:
         gc.freeze()
         return service
 
-    def _start(self) -> None:
-        """Fork as many workers as there should be."""
-        while len(self._workers) < self._count:
-            taken = {each.slot for each in (*self._workers, *self._leaving)}
-            slot = next(at for at in range(self._counts.slots) if at not in taken)
+    def _has_room(self) -> bool:
+        """Whether a set of workers can begin beside those that are there; says so once if not."""
+        room = len(self._free(self._workers)) >= self._count
+        if not room and not self._waits:
+            self._warn("the model is changed later: workers of those before are still answering")
+        self._waits = not room
+        return room
+
+    def _free(self, beginning: list[Worker]) -> list[int]:
+        """The slots that no worker counts in: two in one would lose counts."""
+        taken = {each.slot for each in (*self._workers, *self._leaving, *beginning)}
+        return [slot for slot in range(self._counts.slots) if slot not in taken]
+
+    def _start(self, workers: list[Worker]) -> None:
+        """Fork as many of these workers as there should be."""
+        for slot in self._free(workers)[: self._count - len(workers)]:
             read, write = os.pipe()
             signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)  # What is sent to it finds it itself.
             pid = os.fork()
             if pid == 0:
-                self._work(slot, write)
+                self._work(slot, write, workers)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
             os.close(write)
-            self._workers.append(Worker(pid, slot, read))
+            workers.append(Worker(pid, slot, read))
 
-    def _work(self, slot: int, ready: int) -> None:
+    def _work(self, slot: int, ready: int, beginning: list[Worker]) -> None:
         """What a worker does; it does not return."""
         code = 1
         try:
@@ -151,9 +167,9 @@ class Parent:
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.close(self._life[1])
-            for each in (*self._workers, *self._leaving):
-                if each.ready >= 0:
-                    os.close(each.ready)
+            others = {each.ready for each in (*self._workers, *self._leaving, *beginning)}
+            for each in others - {-1}:
+                os.close(each)
             self._service.count(self._counts, slot)
             worker.run(
                 self._service, self._listening, lambda: os.close(_told(ready)), self._life[0]
@@ -169,8 +185,7 @@ class Parent:
             left = max(0.0, until - time.monotonic())
             if not select.select([each.ready], [], [], left)[0] or not os.read(each.ready, 1):
                 return False
-            os.close(each.ready)
-            each.ready = -1
+            _close(each)
         return True
 
     def _wait(self, seconds: float) -> None:
@@ -187,13 +202,11 @@ class Parent:
         for each in dead:
             self._workers.remove(each)
             self._warn(f"worker {each.pid} ended: another one begins")
-            if each.ready >= 0:
-                os.close(each.ready)
         now = time.monotonic()
         self._deaths = [at for at in self._deaths if at > now - WITHIN] + [now] * len(dead)
         if len(self._deaths) > TOO_OFTEN * self._count:
             raise EngineError("workers end as soon as they begin: see their errors above")
-        self._start()
+        self._start(self._workers)
 
     def _dismiss(self, workers: list[Worker], number: int) -> None:
         for each in workers:
@@ -237,10 +250,19 @@ class Parent:
 
 
 def _ended(each: Worker) -> bool:
-    try:
-        return os.waitpid(each.pid, os.WNOHANG)[0] == each.pid
-    except ChildProcessError:
-        return True
+    """Whether it has ended; then nothing of it is held."""
+    with suppress(ChildProcessError):
+        if os.waitpid(each.pid, os.WNOHANG)[0] != each.pid:
+            return False
+    _close(each)
+    return True
+
+
+def _close(each: Worker) -> None:
+    """Hear no more of whether it begins to answer."""
+    if each.ready >= 0:
+        os.close(each.ready)
+        each.ready = -1
 
 
 def _told(ready: int) -> int:

@@ -40,6 +40,13 @@ def test_the_parts_are_ingested(tmp_path: Path) -> None:
     assert "part-00000000.parquet" not in content(tmp_path / "ratings.tmr")
 
 
+def test_a_file_that_a_killed_call_left_is_in_no_ones_way(tmp_path: Path) -> None:
+    spool = tmp_path / "ratings.tmr" / "work" / "rows.parquet"
+    spool.parent.mkdir(parents=True)
+    spool.write_text("that of a table, unfinished")
+    assert len(tm.ingest(frame(), tmp_path / "ratings.tmr")) == len(WHOLE)
+
+
 def test_text_ids_and_empty_parts(tmp_path: Path) -> None:
     pandas = WHOLE.to_pandas()
     pandas["user"] = [f"u-{user}" for user in pandas["user"]]

@@ -194,6 +194,34 @@ def test_an_ingest_that_was_begun_otherwise_is_left_alone(tmp_path: Path) -> Non
     assert sorted(os.listdir(to / "work")) == before
 
 
+def test_a_mistake_does_not_take_away_what_another_call_has_begun(tmp_path: Path) -> None:
+    source, to = parts(tmp_path / "parts", table()), tmp_path / "ratings.tmr"
+    command = [sys.executable, "-c", KILLED, source, to, "60"]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    before = sorted(to.rglob("*"))
+    assert (to / "work" / "facts.json") in before, "it was killed late"
+    options: dict[str, Any] = {"memory": 10**6, "duplicates": "mean"}
+    for wrong, others in [
+        (tmp_path / "prats", {}),  # a slip in the path
+        (source, {"rating": "stars"}),
+        (source, {"duplicates": "last"}),
+        (table(100), {}),
+    ]:
+        with pytest.raises(tm.TastemixError):
+            tm.ingest(wrong, to, **{**options, **others})
+        assert sorted(to.rglob("*")) == before
+    opened = tm.ingest(source, to, **options)
+    assert opened.fingerprint == tm.Ratings.from_table(table(), duplicates="mean").fingerprint
+
+
+def test_a_folder_of_someone_else_that_is_called_work_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine" / "work").mkdir(parents=True)
+    (tmp_path / "mine" / "letters.txt").write_text("mine")
+    with pytest.raises(tm.errors.DataError, match="holds other files"):
+        tm.ingest(tmp_path / "none.csv", tmp_path / "mine")
+    assert (tmp_path / "mine" / "letters.txt").read_text() == "mine"
+
+
 def refused(tmp_path: Path, message: str, source: Any, **options: Any) -> None:
     """One sentence, and nothing is left."""
     with pytest.raises(tm.TastemixError, match=message) as error:
@@ -258,6 +286,18 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     tm.ingest(whole, tmp_path / "made", duplicates="last")
     with pytest.raises(tm.errors.DataError, match="holds ratings already"):
         tm.ingest(whole, tmp_path / "made", duplicates="last")
+
+
+@pytest.mark.parametrize("left", ["file", "folder"])
+def test_rows_that_a_killed_call_put_on_disk_are_in_no_ones_way(tmp_path: Path, left: str) -> None:
+    spool = tmp_path / "ratings.tmr" / "work" / "rows.parquet"
+    spool.parent.mkdir(parents=True)
+    if left == "folder":  # as a dataframe of Dask is put there
+        spool.mkdir()
+        (spool / "part-00000000.parquet").write_text("unfinished")
+    else:
+        spool.write_text("unfinished")
+    assert len(tm.ingest(table(100), tmp_path / "ratings.tmr", duplicates="last")) > 0
 
 
 def test_what_takes_a_path_takes_the_folder(tmp_path: Path) -> None:

@@ -45,7 +45,9 @@ from tastemix.data.reading import Values, as_times, as_values
 from tastemix.errors import DataError, ParameterError, TastemixError
 
 WORK, JOB, FACTS, LEVELS = "work", "job.json", "facts.json", "levels.json"
-SPOOL = "rows.parquet"
+LOCK, SPOOL = "lock", "rows.parquet"
+_NOT_YET_BEGUN = {WORK, LOCK, SPOOL, "job.tmp"}
+"""What may be there before the job is: all else is someone's."""
 BYTES_A_ROW = 96
 """Memory of a row while it is sorted among others."""
 BYTES_A_READ_ROW = 512
@@ -92,10 +94,6 @@ def ingest(
         job.run()
     shutil.rmtree(beside)
     return Store.at(folder).ratings()
-
-
-class _OtherJobError(ParameterError):
-    """What was begun is left for the call that began it."""
 
 
 class _Job:
@@ -253,29 +251,35 @@ def _refuse_what_is_there(folder: Path) -> None:
         )
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is a file: give a folder to make")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / WORK).is_dir():
+    if not (folder / WORK / JOB).exists() and not _NOT_YET_BEGUN.issuperset(
+        path.name for where in (folder, folder / WORK) if where.is_dir() for path in where.iterdir()
+    ):
         raise DataError(f"{folder} holds other files: give a folder to make")
 
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[Path]:
-    """The folder to work in, for one process at a time; gone again if nothing was begun."""
+    """The folder to work in, for one process at a time.
+
+    A mistake takes away what this call has made. What another call had begun stays for that call.
+    """
     beside = folder / WORK
     try:
         beside.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"{folder} cannot be made ({error.strerror})") from None
-    with (beside / "lock").open("w") as lock:
+    with (beside / LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise DataError(f"{folder} is being made by another process: wait for it") from None
+        _refuse_what_is_there(folder)  # Another process may have ended meanwhile.
+        begun = (beside / JOB).exists()
         try:
             yield beside
-        except _OtherJobError:
-            raise
         except TastemixError:
-            shutil.rmtree(folder)
+            if not begun:
+                shutil.rmtree(folder)
             raise
         except OSError as error:
             raise DataError(
@@ -286,24 +290,24 @@ def _alone(folder: Path) -> Iterator[Path]:
 
 def _agree(beside: Path, job: dict[str, Any], folder: Path) -> None:
     """Refuse to go on with another job than was begun; that of a stream begins again."""
-    job = json.loads(json.dumps(job))
-    file = beside / JOB
-    if job["of"] == ["stream"]:
-        for there in folder.iterdir():
-            if there != beside:
-                there.unlink()
-        for there in beside.iterdir():
-            if there.name in ("lock", SPOOL):
+    job, file = json.loads(json.dumps(job)), beside / JOB
+    begun = json.loads(file.read_text()) if file.exists() else None
+    streams = job["of"] == ["stream"]
+    if begun not in (None, job) and not (streams and begun["of"] == job["of"]):
+        if streams:
+            sources.clear(beside / SPOOL)
+        raise ParameterError(
+            f"{folder} was begun with other files or options: repeat that call, or remove "
+            "the folder"
+        )
+    if streams:
+        for there in [*folder.iterdir(), *beside.iterdir()]:
+            if there.name in (WORK, LOCK, SPOOL, JOB):
                 continue
             if there.is_dir():
                 shutil.rmtree(there)
             else:
                 there.unlink()
-    elif file.exists() and json.loads(file.read_text()) != job:
-        raise _OtherJobError(
-            f"{folder} was begun with other files or options: repeat that call, or remove "
-            "the folder"
-        )
     _put(file, job)
 
 

@@ -98,9 +98,8 @@ def _of_files(files: list[Path], columns: Sequence[str]) -> Source:
 
 def _spooled(table: Any, columns: Sequence[str], spool: Path) -> Source:
     """A table put on disk, as it can be read only once."""
+    clear(spool)
     if frames.is_frame(table):
-        if spool.exists():
-            shutil.rmtree(spool)
         return ParquetFiles(frames.written(table, columns, spool), tuple(columns), spooled=True)
     try:
         if isinstance(table, pa.RecordBatchReader) or (
@@ -125,6 +124,14 @@ def _spooled(table: Any, columns: Sequence[str], spool: Path) -> Source:
             "convert each column to one plain type"
         ) from None
     return ParquetFiles([spool], tuple(columns), spooled=True)
+
+
+def clear(spool: Path) -> None:
+    """Remove what a call has put on disk: a dataframe's is a folder, a table's a file."""
+    if spool.is_dir():
+        shutil.rmtree(spool)
+    else:
+        spool.unlink(missing_ok=True)
 
 
 def _arrow(column: Any) -> Any:

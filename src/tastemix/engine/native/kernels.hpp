@@ -107,8 +107,9 @@ struct Kernels {
     // that is null, the first ones, which takes no scratch; false if it left off.
     bool (*gram)(const float* rows, const int32_t* indices, int64_t count, int width, float* out, float* scratch,
                  Stop stop);
-    // The users of positions begin to end; `added` begins with the first of them. `score` has room for n floats a user, `excluded` is zeros for
-    // every item and user and is left so; users_at_once users, or as many as there are.
+    // The users of positions begin to end; `added` begins with the first of them. `score` has room
+    // for n floats a user, `excluded` is zeros for every item and user and is left so; users_at_once
+    // users, or as many as there are.
     void (*top_items)(const TopItems&, int64_t begin, int64_t end, float* score, uint8_t* excluded);
     // Greedy coordinate descent from x; the updates it took.
     int64_t (*nonnegative)(const Nonnegative&, Column, void* context);

@@ -65,7 +65,8 @@ class Gram {
           places_(std::size_t(items_)), placed_(std::size_t(by_user.ratings())), diagonal_(std::size_t(items_)) {
         for (std::size_t place = 0; place < names.size(); place++) places_[std::size_t(names[place])] = int32_t(place);
         const int32_t* const j = by_user.indices;
-        std::transform(j, j + by_user.ratings(), placed_.begin(), [&](int32_t name) { return places_[std::size_t(name)]; });
+        std::transform(j, j + by_user.ratings(), placed_.begin(),
+                       [&](int32_t name) { return places_[std::size_t(name)]; });
         dense_ = items_ <= most_floats / std::max<int64_t>(items_, 1);
         kept_ = std::size_t(std::max(most_floats / (2 * std::max<int64_t>(items_, 1)), least_kept));
         if (dense_) all_ = zeros(items_ * items_);
