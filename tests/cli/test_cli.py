@@ -105,6 +105,41 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(
         tastemix("--debug", "train", ratings, "-o", tmp_path / "m", *arguments)
 
 
+def test_a_folder_that_cannot_be_saved_to_is_refused_before_the_fit(
+    ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tm.PR(2, steps=1).fit(tm.read(ratings)).save(tmp_path / "model")
+    monkeypatch.setattr(tm.RNMF, "fit", lambda *_, **__: pytest.fail("it was fitted"))
+    monkeypatch.setattr(tm.Model, "update", lambda *_, **__: pytest.fail("it was fitted"))
+    for output, message in (
+        (ratings, "is a file: give the path of a new folder"),
+        (tmp_path, "contains other files: give the path of a new folder"),
+        ("/proc/q", "cannot be written"),
+        (tmp_path / "new" / ("x" * 300), "cannot be written (File name too long)"),
+    ):
+        for command in (
+            ("train", ratings, "--method", "rnmf", "-o", output),
+            ("update", tmp_path / "model", ratings, "-o", output),
+        ):
+            done = tastemix(*command)
+            assert done.returncode == 2
+            assert message in done.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_titles_of_other_items_are_refused_before_the_fit(
+    ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "items.csv").write_text("title,key\nPears,i1\nPlums,i2\n")
+    monkeypatch.setattr(tm.RNMF, "fit", lambda *_, **__: pytest.fail("it was fitted"))
+    options = ("--method", "rnmf", "--items", tmp_path / "items.csv")
+    done = tastemix("train", ratings, "-o", tmp_path / "m", *options)
+    assert done.returncode == 2
+    assert "where items look like 'i0', and here like 'Pears'" in done.stderr
+    assert "name the column of the ids with --items-id" in done.stderr
+    assert not (tmp_path / "m").exists()
+
+
 def test_a_mistake_shows_a_traceback_with_debug_alone(ratings: Path, tmp_path: Path) -> None:
     mistake = ("train", ratings, "-o", tmp_path / "m", "--rank", "0")
     done, debugged = started(*mistake), started("--debug", *mistake)

@@ -216,8 +216,15 @@ def items(path: Path | None, id: str | None = None, title: str | None = None) ->
         if id or title:
             raise ParameterError("--items-id and --items-title name columns: give --items, too")
         return None
-    try:
+    with in_item_options():
         return read_items(path, id, title)
+
+
+@contextmanager
+def in_item_options() -> Iterator[None]:
+    """Errors about a file of items name the options of a command."""
+    try:
+        yield
     except DataError as error:
         raise type(error)(_ITEMS_KEYWORD.sub(r"--items-\1", str(error))) from error
 
