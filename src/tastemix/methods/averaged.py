@@ -35,9 +35,9 @@ class Averaged:
     """The base of ANMF and CNMF: the mean of `members` fits of `recipe` from different seeds, and
     what `recommend` orders by.
 
-    The first third of the first fit sees only the learning part, unless ratings are too few for one.
-    The weights of what `recommend` orders by and the uncertainty are found with what it then is, by
-    the ratings it has not seen.
+    The first third of the first fit sees only the learning part, unless ratings are too few for
+    one. The weights of what `recommend` orders by and the uncertainty are found with what it then
+    is, by the ratings it has not seen.
     """
 
     rank: int | None
