@@ -90,8 +90,9 @@ EngineOption = Annotated[
     ),
 ]
 _KEYWORD = re.compile(
-    r"\b(user|item|rating|scale|duplicates|missing|feedback|delimiter|encoding|quote|decimal|header|ids)"
-    r"=(?:'(\w*)'|([0-9]+))?"
+    r"\b(user|item|rating|timestamp|scale|duplicates|missing|feedback"
+    r"|delimiter|encoding|quote|decimal|header|ids)"
+    r"=(?:['\"]([\w.,]*)['\"]|([0-9]+)|\((-?[0-9.e+-]+), (-?[0-9.e+-]+)\))?"
 )
 
 
@@ -235,8 +236,9 @@ def column(typed: str) -> str | int:
 
 
 def _as_option(keyword: re.Match[str]) -> str:
-    value = keyword[3] if keyword[2] is None else keyword[2] or "''"
-    return f"--{keyword[1]} {value}" if value else f"--{keyword[1]}"
+    name, text, number, *ends = keyword.groups()
+    value = " ".join(filter(None, ends)) or number if text is None else text or "''"
+    return f"--{name} {value}" if value else f"--{name}"
 
 
 def method_names(typed: str) -> list[str]:
