@@ -23,6 +23,8 @@ from tastemix.model.model import Model
 from tastemix.persistence import check_folder
 
 DEFAULT = "cnmf"
+FOR_PLAYS = ("implicit", "neighbours", "popular", "random")
+"""Methods that do not predict ratings from their values."""
 
 
 @as_written
@@ -132,7 +134,7 @@ def train(
     labels = choices.items(items, items_id, items_title)
     read = choices.plays if implicit else choices.rated
     table = read(ratings, user, item, rating, scale, duplicates, missing=missing, **written)
-    if feedback is None and (search or method in (None, DEFAULT)):
+    if feedback is None and (method or default).lower() not in FOR_PLAYS:
         with choices.in_options():
             refuse_plays(table)
     if labels is not None:
