@@ -105,6 +105,41 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(
         tastemix("--debug", "train", ratings, "-o", tmp_path / "m", *arguments)
 
 
+def test_a_folder_that_cannot_be_saved_to_is_refused_before_the_fit(
+    ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tm.PR(2, steps=1).fit(tm.read(ratings)).save(tmp_path / "model")
+    monkeypatch.setattr(tm.RNMF, "fit", lambda *_, **__: pytest.fail("it was fitted"))
+    monkeypatch.setattr(tm.Model, "update", lambda *_, **__: pytest.fail("it was fitted"))
+    for output, message in (
+        (ratings, "is a file: give the path of a new folder"),
+        (tmp_path, "contains other files: give the path of a new folder"),
+        ("/proc/q", "cannot be written"),
+        (tmp_path / "new" / ("x" * 300), "cannot be written (File name too long)"),
+    ):
+        for command in (
+            ("train", ratings, "--method", "rnmf", "-o", output),
+            ("update", tmp_path / "model", ratings, "-o", output),
+        ):
+            done = tastemix(*command)
+            assert done.returncode == 2
+            assert message in done.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_titles_of_other_items_are_refused_before_the_fit(
+    ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "items.csv").write_text("title,key\nPears,i1\nPlums,i2\n")
+    monkeypatch.setattr(tm.RNMF, "fit", lambda *_, **__: pytest.fail("it was fitted"))
+    options = ("--method", "rnmf", "--items", tmp_path / "items.csv")
+    done = tastemix("train", ratings, "-o", tmp_path / "m", *options)
+    assert done.returncode == 2
+    assert "where items look like 'i0', and here like 'Pears'" in done.stderr
+    assert "name the column of the ids with --items-id" in done.stderr
+    assert not (tmp_path / "m").exists()
+
+
 def test_a_mistake_shows_a_traceback_with_debug_alone(ratings: Path, tmp_path: Path) -> None:
     mistake = ("train", ratings, "-o", tmp_path / "m", "--rank", "0")
     done, debugged = started(*mistake), started("--debug", *mistake)
@@ -227,6 +262,29 @@ def test_recommend_serves_several_users(model: Path) -> None:
     assert "user 'nobody' is not in the ratings" in unknown.stderr
 
 
+def test_counts_are_refused_as_ratings_unless_they_are_said_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "plays.csv"
+    rows = [f"u{u},i{i},{900 if u == i else 1 + (u * i) % 3}" for u in range(12) for i in range(8)]
+    path.write_text("\n".join(["user,item,playcount", *rows]))
+    how = ("--rating", "playcount")
+    train = ("train", path, "-o", tmp_path / "m", "--method", "mixd", "--steps", "22")
+    compare = ("compare", path, "--methods", "baseline", "--folds", "2")
+    for command, whom in ((train, ""), (compare, " to tastemix train")):
+        done = tastemix(*command, *how)
+        assert done.returncode == 2
+        assert done.stderr == (
+            "error: the ratings are whole numbers up to 900, half of them at most 2, as counts "
+            f"are: pass --feedback implicit{whom} if they are plays or clicks, or --feedback "
+            "explicit if they are ratings\n"
+        )
+        assert tastemix(*command, *how, "--feedback", "explicit").returncode == 0
+    for_plays = tastemix(*train[:4], "--method", "popular", *how)
+    assert for_plays.returncode == 0
+    assert "tastemix train --feedback implicit" in (
+        tastemix(*compare, *how, "--feedback", "implicit").stderr
+    )
+
+
 def test_a_mistake_in_a_file_names_the_options_to_use(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("who,item,rating\na,x,1\na,x,2\n")
     options = ("train", tmp_path / "r.csv", "-o", tmp_path / "m")
@@ -267,7 +325,8 @@ def test_messy_files_are_read_by_commands_too(tmp_path: Path) -> None:
     warned = tastemix(*train, *places)
     assert warned.returncode == 0
     assert "of 400 ratings are 0" in warned.stderr
-    assert "pass --missing 0" in warned.stderr
+    assert "pass --missing 0; if it is one, --scale 0 10" in warned.stderr
+    assert tastemix(*train, *places, "--scale", "0", "10").stderr == ""
     done = tastemix(*train, *places, "--missing", "0")
     assert done.stderr == ""
     assert tm.load(tmp_path / "m").scale == (1, 10)

@@ -1,5 +1,6 @@
 """`tastemix ingest`, and its folder in place of a file."""
 
+import json
 from pathlib import Path
 
 import tastemix as tm
@@ -20,6 +21,46 @@ def test_a_folder_is_made_and_stands_for_a_file(tmp_path: Path) -> None:
     assert len(tm.open(to)) == 48
     trained = tastemix("train", to, "-o", tmp_path / "model", "--method", "popular")
     assert trained.returncode == 0
+
+
+def test_every_command_with_ratings_takes_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "ratings.csv").write_text(CSV)
+    (tmp_path / "some.csv").write_text(CSV.replace(",1\n", ",2\n"))  # another range of ratings
+    for name in ("ratings", "some"):
+        to = ("-o", tmp_path / f"{name}.tmr")
+        assert tastemix("ingest", tmp_path / f"{name}.csv", *to, *COLUMNS).returncode == 0
+    model, ratings, some = (tmp_path / name for name in ("m", "ratings.tmr", "some.tmr"))
+    train = ("train", ratings, "-o", model, "--method", "rnmf", "--steps", "2")
+    assert tastemix(*train).returncode == 0
+    for command, columns in (
+        (("inspect",), COLUMNS),
+        (("evaluate", model), COLUMNS),
+        (("predict", model), COLUMNS[:4]),
+    ):
+        alike = [
+            tastemix(*command, some, "--json"),
+            tastemix(*command, tmp_path / "some.csv", "--json", *columns),
+        ]
+        assert [done.returncode for done in alike] == [0, 0], alike
+        here, there = (json.loads(done.stdout) for done in alike)
+        if command == ("inspect",):
+            del here["file"], there["file"]
+        if command == ("predict", model):
+            by_pair = [
+                {(r["user"], r["item"]): r["rating"] for r in rows} for rows in (here, there)
+            ]
+            here, there = by_pair
+        assert here == there
+    for done in (
+        tastemix("plot", some, "-o", tmp_path / "p.svg"),
+        tastemix("compare", some, "--methods", "baseline", "--folds", "2"),
+        tastemix("update", model, some, "--steps", "1"),
+        tastemix("train", some, "--scale", "0", "6", "-o", model, "--method", "baseline"),
+    ):
+        assert done.returncode == 0, done.stderr
+    assert tm.load(model).scale == (0, 6)
+    narrow = tastemix("train", some, "--scale", "3", "4", "-o", model)
+    assert "outside the scale 3 to 4" in narrow.stderr
 
 
 def test_a_mistake_is_told_in_options_and_leaves_nothing(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.conftest import random_ratings
 
 RATINGS = random_ratings(120, 60, 0.3)
 MODEL = tm.CNMF(rank=4, steps=10, noise=0.6, choice_penalty=3.0).fit(RATINGS)
-FADE, MEAN = 3.0, 5.0
+FADE, MEAN = 4.0, 5.0
 OFFSET = {"users": 5.0, "items": 2.0}
 
 

@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tastemix as tm
+from tastemix import persistence
 from tastemix.data import memory
 from tastemix.errors import ModelFileError
 from tastemix.persistence import folder, format, parquet
@@ -214,6 +215,28 @@ def test_the_tables_hold_plain_columns(tmp_path: Path) -> None:
 def test_a_folder_is_made_where_there_is_none(tmp_path: Path) -> None:
     OLDER.save(tmp_path / "a" / "b")
     assert is_whole(tmp_path / "a" / "b") == "PR"
+
+
+def test_a_save_that_fails_takes_the_folders_it_made_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(ModelFileError, match=r"cannot be written \(No space left"):
+            OLDER.save(tmp_path / "a" / "b")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_can_be_checked_before_there_is_a_model(tmp_path: Path) -> None:
+    persistence.check_folder(tmp_path / "a" / "b")
+    assert list(tmp_path.iterdir()) == []
+    OLDER.save(tmp_path)
+    persistence.check_folder(tmp_path)
+    assert is_whole(tmp_path) == "PR"
+    has_nothing_left_over(tmp_path)
 
 
 def test_a_link_to_a_folder_is_followed(tmp_path: Path) -> None:

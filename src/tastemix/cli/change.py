@@ -15,7 +15,7 @@ from tastemix.cli.tables import Csv, Json, show
 from tastemix.cli.written import Written, as_written
 from tastemix.errors import ParameterError
 from tastemix.model.model import Model
-from tastemix.persistence import load
+from tastemix.persistence import check_folder, load
 
 
 @as_written
@@ -42,6 +42,7 @@ def update(
 
     Example: tastemix update movies.tastemix new-ratings.csv
     """
+    check_folder(output or model)
     fitted = load(model)
     table = choices.table_for(
         fitted, ratings, user, item, rating, duplicates, missing=missing, **written

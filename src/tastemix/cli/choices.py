@@ -90,8 +90,9 @@ EngineOption = Annotated[
     ),
 ]
 _KEYWORD = re.compile(
-    r"\b(user|item|rating|scale|duplicates|missing|feedback|delimiter|encoding|quote|decimal|header|ids)"
-    r"=(?:'(\w*)'|([0-9]+))?"
+    r"\b(user|item|rating|timestamp|scale|duplicates|missing|feedback"
+    r"|delimiter|encoding|quote|decimal|header|ids)"
+    r"=(?:['\"]([\w.,]*)['\"]|([0-9]+)|\((-?[0-9.e+-]+), (-?[0-9.e+-]+)\))?"
 )
 
 
@@ -216,8 +217,15 @@ def items(path: Path | None, id: str | None = None, title: str | None = None) ->
         if id or title:
             raise ParameterError("--items-id and --items-title name columns: give --items, too")
         return None
-    try:
+    with in_item_options():
         return read_items(path, id, title)
+
+
+@contextmanager
+def in_item_options() -> Iterator[None]:
+    """Errors about a file of items name the options of a command."""
+    try:
+        yield
     except DataError as error:
         raise type(error)(_ITEMS_KEYWORD.sub(r"--items-\1", str(error))) from error
 
@@ -228,8 +236,9 @@ def column(typed: str) -> str | int:
 
 
 def _as_option(keyword: re.Match[str]) -> str:
-    value = keyword[3] if keyword[2] is None else keyword[2] or "''"
-    return f"--{keyword[1]} {value}" if value else f"--{keyword[1]}"
+    name, text, number, *ends = keyword.groups()
+    value = " ".join(filter(None, ends)) or number if text is None else text or "''"
+    return f"--{name} {value}" if value else f"--{name}"
 
 
 def method_names(typed: str) -> list[str]:

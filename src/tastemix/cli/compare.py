@@ -15,8 +15,10 @@ from tastemix.cli import choices
 from tastemix.cli.console import err, facts, out, progress, say
 from tastemix.cli.tables import Csv, Json, printed
 from tastemix.cli.written import Written, as_written
+from tastemix.data.plays import refuse_plays
 from tastemix.data.ratings import Ratings
 from tastemix.engine import engine_of
+from tastemix.errors import ParameterError
 from tastemix.evaluation.cross_validation import Results, cross_validate
 from tastemix.evaluation.metrics.facts import NINE, Direction, fact, lower_is_better
 from tastemix.report import exhibits
@@ -57,6 +59,10 @@ def compare(
     scale: choices.ScaleOption = None,
     duplicates: choices.DuplicatesOption = "refuse",
     missing: choices.MissingOption = None,
+    feedback: Annotated[
+        str | None,
+        typer.Option(help="explicit: the file holds ratings, even if they look like plays."),
+    ] = None,
     engine: choices.EngineOption = None,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -69,10 +75,18 @@ def compare(
     """
     names = [name.strip().lower() for name in methods.split(",") if name.strip()]
     untuned = [choices.method(name, default_rank=rank) for name in names]
+    if feedback not in (None, "explicit"):
+        raise ParameterError(
+            f"--feedback is {feedback!r}: choose explicit, or fit plays and clicks with tastemix "
+            "train --feedback implicit"
+        )
     engine_of(engine)  # a wrong name is told before the file is read
     table = choices.table(
         ratings, user, item, rating, scale, duplicates, missing=missing, **written
     )
+    if feedback is None:
+        with choices.in_options():
+            refuse_plays(table, " to tastemix train")
     plain = as_json or as_csv
     if not plain:
         say(str(table))

@@ -11,6 +11,7 @@ from rich.markup import escape
 from tastemix.cli import choices
 from tastemix.cli.console import say
 from tastemix.cli.written import Written, as_written
+from tastemix.data.places import is_store
 from tastemix.errors import ParameterError
 from tastemix.model.model import Model
 from tastemix.persistence import load
@@ -21,7 +22,10 @@ FILES = (".svg", ".png", ".pdf")
 
 @as_written
 def plot(
-    what: Annotated[Path, typer.Argument(help="Folder of a saved model, or a file of ratings.")],
+    what: Annotated[
+        Path,
+        typer.Argument(help="Folder of a saved model, or ratings: a file, or a folder of ingest."),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File: .svg, .png or .pdf.")],
     kind: Annotated[
         str, typer.Option(help=f"Of a model: {', '.join(KINDS)}.", autocompletion=lambda: KINDS)
@@ -51,7 +55,7 @@ def plot(
         raise ParameterError(f"{output} ends in none of {', '.join(FILES)}: choose one of them")
     if kind not in KINDS:
         raise ParameterError(f"--kind is {kind!r}: choose one of {', '.join(KINDS)}")
-    if what.is_dir():
+    if what.is_dir() and not is_store(what):
         if {one_user is not None, one_item is not None} != {kind == "explain"}:
             raise ParameterError(
                 "--kind explain, --user and --item belong together: give all three"

@@ -13,7 +13,9 @@ from tastemix.persistence import load
 
 def opened(model: Path, items: Path | None) -> Model:
     """A saved model, with the titles and attributes of a file if one is given."""
-    return load(model, items=choices.items(items))
+    labels = choices.items(items)
+    with choices.in_item_options():
+        return load(model, items=labels)
 
 
 def item_id(model: Model, typed: str) -> Any:

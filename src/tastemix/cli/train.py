@@ -20,8 +20,11 @@ from tastemix.errors import ParameterError
 from tastemix.evaluation import search as searching
 from tastemix.methods.recipe import Stepwise
 from tastemix.model.model import Model
+from tastemix.persistence import check_folder
 
 DEFAULT = "cnmf"
+FOR_PLAYS = ("implicit", "neighbours", "popular", "random")
+"""Methods that do not predict ratings from their values."""
 
 
 @as_written
@@ -127,12 +130,16 @@ def train(
     if compress and (search or getattr(named, "members", 1) == 1):
         raise ParameterError("--compress merges the fits of a mean: give --members 3, say")
     engine_of(engine)  # a wrong name is told before the file is read
+    check_folder(output)  # and what would lose a fitted model before the fit
     labels = choices.items(items, items_id, items_title)
     read = choices.plays if implicit else choices.rated
     table = read(ratings, user, item, rating, scale, duplicates, missing=missing, **written)
-    if feedback is None and (search or method in (None, DEFAULT)):
+    if feedback is None and (method or default).lower() not in FOR_PLAYS:
         with choices.in_options():
             refuse_plays(table)
+    if labels is not None:
+        with choices.in_item_options():
+            labels = labels.over(table.items)
     say(str(table))
     if search:
         chosen = _searched(table, budget, seed or 0, engine)

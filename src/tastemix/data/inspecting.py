@@ -155,7 +155,8 @@ def _gaps(missing: int, repeats: int, rows: int, plays: bool) -> Iterator[str]:
     if repeats and not plays:
         yield (
             f"{repeats:,} rows repeat a pair of user and item: say what to keep with "
-            "duplicates='last' or 'mean', or 'sum' or 'count' for plays"
+            "duplicates='last' or duplicates='mean', or duplicates='sum' or duplicates='count' for "
+            "plays"
         )
 
 

@@ -102,7 +102,8 @@ class Items:
         if len(ids) and not (there >= 0).any():
             raise DataError(
                 f"none of the items has an id of the model, where items look like {ids[0]!r}, and "
-                f"here like {self.ids[0] if len(self) else None!r}: name the column of the ids"
+                f"here like {self.ids[0] if len(self) else None!r}: name the column of the ids "
+                "with id="
             )
         titles = np.where(there >= 0, self.titles[there], -1).astype(np.int32)
         lengths = np.where(there >= 0, np.diff(self.words.pointers)[there], 0)

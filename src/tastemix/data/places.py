@@ -19,6 +19,11 @@ HIDDEN = (".", "_")
 """What the names of files begin with that are no parts, such as _SUCCESS."""
 
 
+def is_store(path: Any) -> bool:
+    """Whether this is a folder that `tm.ingest` made."""
+    return isinstance(path, str | os.PathLike) and os.path.isfile(Path(path) / "ratings.json")
+
+
 @contextmanager
 def files(path: str | os.PathLike[str]) -> Iterator[list[Path]]:
     """The files of a path on this machine: itself, or the parquet parts of a folder, by name."""

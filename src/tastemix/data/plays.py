@@ -72,12 +72,15 @@ def strengths(plays: Ratings) -> Ratings:
     )
 
 
-def refuse_plays(ratings: Ratings) -> None:
-    """Raise an error for ratings that say nothing as ratings: all equal, or counts."""
+def refuse_plays(ratings: Ratings, whom: str = "") -> None:
+    """Raise an error for ratings that say nothing as ratings: all equal, or counts.
+
+    whom: who else is to get feedback='implicit', as the middle of a sentence.
+    """
     wrong = oddity(ratings.by_user.values)
     if wrong:
         raise DataError(
-            f"{wrong}: pass feedback='implicit' if they are plays or clicks, or "
+            f"{wrong}: pass feedback='implicit'{whom} if they are plays or clicks, or "
             "feedback='explicit' if they are ratings"
         )
 

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -16,10 +15,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tastemix import checks
-from tastemix.data import entries
+from tastemix.data import entries, places
 from tastemix.data.dialect import Column, Told
 from tastemix.data.entries import Duplicates, Scale
-from tastemix.data.halves import Half, Pointers, Side, compressed, transposed
+from tastemix.data.halves import Coded, Half, Pointers, Side, compressed, transposed
 from tastemix.data.ids import Ids, Indices, encode, kept
 from tastemix.data.reading import Times, Values, as_times, as_values, columns_of, load
 from tastemix.errors import DataError, IdError, ParameterError
@@ -339,20 +338,24 @@ def read(
     than a hundred times the file's size, or 64 MiB for a small file). A file that would take more
     is refused.
     """
-    if _is_store(path):
+    if places.is_store(path):
         from tastemix.data.disk.store import open as open_store
 
-        if scale is not None or timestamp is not None:
-            raise ParameterError(f"{path} was ingested: scale= and timestamp= were settled then")
-        return open_store(path)
+        if timestamp is not None:
+            raise ParameterError(f"{path} was ingested: timestamp= was settled then")
+        ratings = open_store(path)
+        return ratings if scale is None else _on_scale(ratings, scale)
     told = Told(delimiter, encoding, quote, decimal, header, ids)
     columns = [user, item, rating, *([] if timestamp is None else [timestamp])]
     found = load(path, columns, max_memory, told)
     return _from_columns(found, scale, duplicates, missing)
 
 
-def _is_store(path: Any) -> bool:
-    return isinstance(path, str | os.PathLike) and os.path.isfile(Path(path) / "ratings.json")
+def _on_scale(ratings: Ratings, scale: Scale) -> Ratings:
+    """The same ratings on a scale that holds them all."""
+    stored = ratings.by_user.stored
+    values = stored.levels if isinstance(stored, Coded) else stored
+    return ratings.having(lambda same: same, entries.limits(values, scale))
 
 
 def as_ratings(data: Any, *, clicks: bool = False, **options: Any) -> Ratings:

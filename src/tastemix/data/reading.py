@@ -34,6 +34,8 @@ def load(
 
     told: how a csv file is written, and whether ids are text; the rest is found out.
     """
+    if places.is_store(path):
+        return _ingested(path, columns)
     with places.files(path) as files:
         try:
             if not reading_parquet.is_parquet(files[0]):
@@ -47,6 +49,21 @@ def load(
                 "file and how it is written with delimiter= and encoding="
             ) from None
     return [_texts(column) for column in found[:2]] + found[2:] if told.ids == "text" else found
+
+
+def _ingested(
+    path: str | os.PathLike[str], columns: Sequence[Column | None]
+) -> list[pa.ChunkedArray | None]:
+    """The columns of a folder that `tm.ingest` made, which have names of their own there."""
+    from tastemix.data.disk.store import open as open_store
+
+    table = open_store(path).to_table()
+    names = ("user", "item", "rating", "timestamp")[: len(columns)]
+    at = positions(
+        [n for n, c in zip(names, columns, strict=True) if c is not None], table.column_names
+    )
+    found = iter(at)
+    return [None if column is None else table.column(next(found)) for column in columns]
 
 
 def _parquet(

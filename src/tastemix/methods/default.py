@@ -51,6 +51,8 @@ def fit(
     )
     if feedback is None:
         refuse_plays(ratings)
+    if known is not None:
+        known = known.over(ratings.items)
     method: Implicit | CNMF = Implicit() if implicit else default_method()
     if wanted(progress):
         shown = Progress(method.total_steps, options.pop("on_step", None))

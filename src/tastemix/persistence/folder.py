@@ -63,35 +63,31 @@ def write(
     entries: dict[str, Any] = {}
     index = {"format": FORMAT, "version": VERSION, "tables": entries, **about}
     _to_json(index)  # What cannot be described is refused before a folder is made.
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        with _alone_in(home) as handle:
-            ours, made = _ours_in(home), {}
-            try:
-                for name, table in tables.items():
-                    beside, digest = _table_beside(home, table, name)
-                    entries[name] = {"file": _file_name(name, digest), "sha256": digest}
-                    made[entries[name]["file"]] = beside
-                _beside(home, _to_json({"format": FORMAT, "files": [*ours, *made]}))
-                for file, beside in made.items():
-                    os.replace(beside, home / file)
-                beside = _beside(home, _to_json(index))
-                os.fsync(handle)
-                os.replace(beside, home / INDEX)
-                os.fsync(handle)
-            finally:
-                with suppress(OSError, ModelFileError):  # What is left is the next save's.
-                    _sweep(home)
-    except ModelFileError:
-        raise
-    except FileExistsError:
-        raise ModelFileError(
-            f"{home} is a file: give the path of a new folder or of a saved model"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise ModelFileError(
-            f"{home} cannot be written ({reason(error)}): fix that or save to another folder"
-        ) from None
+    with _made(home), _alone_in(home) as handle:
+        ours, made = _ours_in(home), {}
+        try:
+            for name, table in tables.items():
+                beside, digest = _table_beside(home, table, name)
+                entries[name] = {"file": _file_name(name, digest), "sha256": digest}
+                made[entries[name]["file"]] = beside
+            _beside(home, _to_json({"format": FORMAT, "files": [*ours, *made]}))
+            for file, beside in made.items():
+                os.replace(beside, home / file)
+            beside = _beside(home, _to_json(index))
+            os.fsync(handle)
+            os.replace(beside, home / INDEX)
+            os.fsync(handle)
+        finally:
+            with suppress(OSError, ModelFileError):  # What is left is the next save's.
+                _sweep(home)
+
+
+def check(folder: str | os.PathLike[str]) -> None:
+    """Raise the error that `write` would for this folder; what is there stays as it is."""
+    home = _path(folder)
+    with _made(home, keep=False), _alone_in(home):
+        _ours_in(home)
+        _beside(home, b"").unlink()
 
 
 def read(
@@ -246,6 +242,32 @@ def _open(path: Path) -> BufferedReader:
             f"{path} is not a regular file: copy the files of the model themselves"
         )
     return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
+
+
+@contextmanager
+def _made(home: Path, keep: bool = True) -> Iterator[None]:
+    """The folder, made if it is not there; what was made goes if this fails, or is not kept."""
+    new: list[Path] = []
+    try:
+        new += [path for path in (home, *home.parents) if not path.exists()]
+        home.mkdir(parents=True, exist_ok=True)
+        yield
+        if keep:
+            new.clear()
+    except ModelFileError:
+        raise
+    except FileExistsError:
+        raise ModelFileError(
+            f"{home} is a file: give the path of a new folder or of a saved model"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ModelFileError(
+            f"{home} cannot be written ({reason(error)}): fix that or save to another folder"
+        ) from None
+    finally:
+        for path in new:
+            with suppress(OSError):  # Something is in it, or it was not made.
+                path.rmdir()
 
 
 @contextmanager
