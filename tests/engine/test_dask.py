@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +24,7 @@ from tests.engine.test_estimated import OBJECTIVE as ESTIMATED
 
 distributed = pytest.importorskip("distributed")
 from tastemix.engine.dask import Dask, cluster  # noqa: E402
+from tastemix.engine.dask.cluster import Cluster  # noqa: E402
 from tastemix.engine.dask.team import DaskTeam, Layout  # noqa: E402
 
 RATINGS = random_ratings(3000, 2600, 0.006, seed=1)
@@ -289,6 +291,95 @@ def test_a_checkpoint_that_cannot_be_written_is_refused(client: Any, tmp_path: A
     (tmp_path / "file").write_text("")
     with pytest.raises(tm.errors.EngineError, match="cannot be made"):
         tm.NMF(2, steps=1).fit(RATINGS, engine=Dask(client, checkpoint=tmp_path / "file"))
+
+
+def failing(error: Exception) -> Callable[..., None]:
+    """What makes a worker fail to save, and what lets it again."""
+
+    def fail(*_: Any) -> None:
+        raise type(error)(*error.args)
+
+    def change(back: bool) -> None:
+        from tastemix.engine.dask.shelf import Shelf
+
+        if back:
+            Shelf.save = Shelf._save  # type: ignore[attr-defined, method-assign]
+        else:
+            Shelf._save, Shelf.save = Shelf.save, fail  # type: ignore[attr-defined, method-assign]
+
+    return change
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses between tries that a test can wait for."""
+    monkeypatch.setattr(cluster, "POLL", 0.2)
+    monkeypatch.setattr(cluster, "TRIES", 3)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            r"a worker cannot read or write its files \(No space left on device\): give a folder "
+            "that all machines see, with room",
+        ),
+        (
+            ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"),
+            r"workers were lost 3 times over the same work \(the last time: ConnectionResetError: "
+            r".*Connection reset by peer\)",
+        ),
+        (TimeoutError("too late"), r"workers were lost 3 times .*TimeoutError: too late"),
+    ],
+)
+def test_what_workers_cannot_do_is_told_and_not_tried_for_ever(
+    error: Exception, said: str, client: Any, tmp_path: Any, patient: None
+) -> None:
+    shelf, opened, opening = tmp_path / "checkpoint", [], DaskTeam.open
+    change = failing(error)
+    client.run(change, False)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(DaskTeam, "open", lambda *a: (opened.append(1), opening(*a)))
+            with pytest.raises(tm.errors.EngineError, match=said):
+                tm.NMF(2, steps=2).fit(RATINGS, engine=Dask(client, checkpoint=shelf, every=1))
+    finally:
+        client.run(change, True)
+    assert len(opened) == (1 if error.errno == errno.ENOSPC else 3)
+    tm.NMF(2, steps=2).fit(RATINGS, engine=Dask(client, checkpoint=shelf, every=1))
+
+
+@pytest.mark.parametrize(
+    ("error", "there", "raised"),
+    [
+        (OSError(errno.EIO, "Input/output error"), True, tm.errors.EngineError),
+        (OSError(errno.EIO, "Input/output error"), False, cluster.LostWorkerError),
+        (OSError("Timed out trying to connect to tcp://b"), True, cluster.LostWorkerError),
+        (ConnectionRefusedError(errno.ECONNREFUSED, ""), True, cluster.LostWorkerError),
+        (MemoryError(), True, tm.errors.EngineError),
+    ],
+)
+def test_an_error_of_a_question_is_a_lost_worker_or_its_own(
+    error: Exception, there: bool, raised: type[Exception], client: Any
+) -> None:
+    async def answer(about: Any) -> None:
+        raise about
+
+    asked_of = Cluster(client).workers()
+    beside = {*asked_of} if there else {*asked_of, "tcp://127.0.0.1:1"}
+    with pytest.raises(raised):
+        Cluster(client).ask(answer, error, asked_of[:1], beside)
+
+
+def test_an_error_of_spread_work_is_told_as_it_is(client: Any) -> None:
+    for error in (OSError(errno.ENOSPC, "No space left on device"), TimeoutError("No space")):
+        with pytest.raises(tm.errors.EngineError, match=r"cannot .* its files \(No space"):
+            Dask(client).spread(_number, 10, _raising, [error])
+
+
+def _raising(_: int, error: Exception) -> None:
+    raise error
 
 
 def test_nothing_is_left_on_workers_or_disk(client: Any, tmp_path: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
@@ -14,25 +15,29 @@ from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm.core import CommClosedError
 
 import tastemix
-from tastemix.errors import EngineError, TastemixError
+from tastemix.data.columns import first_line
+from tastemix.errors import EngineError
 
 POLL = 2.0
 """Seconds after which it is asked whether the workers that are waited for are still there."""
 PATIENCE = 60.0
 """Seconds to wait for a worker when none is left."""
+TRIES = 20
+"""How often the same work is tried while workers get lost."""
 NO_MEMORY = "a worker has no memory left for its block: add workers, or give them more memory"
 T = TypeVar("T")
 
 
 class LostWorkerError(Exception):
-    """A worker with blocks is gone; what it held is made anew."""
+    """A worker with blocks is gone; what it held is made anew. It may say what told so."""
 
 
 class LostSchedulerError(EngineError):
     """The scheduler is gone, and with it every task."""
 
 
-_GONE = LostWorkerError, CancelledError, CommClosedError, OSError
+_UNREACHED = CommClosedError, ConnectionError, TimeoutError
+_GONE = LostWorkerError, CancelledError, *_UNREACHED
 """What is said where a worker was lost."""
 
 
@@ -123,11 +128,12 @@ class Cluster:
             lambda: self.client.sync(asked)  # type: ignore[no-untyped-call]
         )
         errors = [error for error in found.values() if isinstance(error, BaseException)]
-        if any(isinstance(error, _GONE) for error in errors) or sorted(found) != asked_of:
-            self._alive()
-            raise LostWorkerError
-        for error in errors:
-            raise EngineError(NO_MEMORY) if isinstance(error, MemoryError) else error
+        if errors or sorted(found) != asked_of:
+            there = needed <= set(self._alive())
+            gone = [error for error in errors if _says_gone(error, there)]
+            if gone or sorted(found) != asked_of:
+                raise _lost(*gone)
+            raise _own(errors[0])
         return found
 
     def results(self, futures: Sequence[Future[Any]], owners: Iterable[str]) -> list[Any]:
@@ -137,21 +143,38 @@ class Cluster:
 
     def _result(self, future: Future[Any], needed: set[str]) -> Any:
         while True:
+            ended = future.status == "error"
             try:
                 return future.result(timeout=POLL)
-            except TastemixError:
-                raise
-            except TimeoutError:
-                if not needed <= set(self.wait_for_workers()):
-                    raise LostWorkerError from None
             except (KilledWorker, LostWorkerError):
                 raise LostWorkerError from None
-            except (CancelledError, CommClosedError, OSError, UnboundLocalError):
+            except (CancelledError, OSError, UnboundLocalError) as error:
                 # (The last is what a client raises when it loses its scheduler while it waits.)
+                if isinstance(error, TimeoutError) and not ended:
+                    if needed <= set(self.wait_for_workers()):
+                        continue  # it is only not done yet
+                    raise LostWorkerError from None
+                if future.status == "error" and not (needed and isinstance(error, _GONE)):
+                    raise _own(error) from None
                 self._alive()
-                raise LostWorkerError from None
-            except MemoryError:
-                raise EngineError(NO_MEMORY) from None
+                raise _lost(error) from None
+            except MemoryError as error:
+                raise _own(error) from None
+
+    def persist(self, work: Callable[[], T], lost: Callable[[], object] = lambda: None) -> T:
+        """What some work gives, tried again after workers were lost, once that is made up for."""
+        for number in range(TRIES):
+            try:
+                return work()
+            except LostWorkerError as error:
+                last = error
+            time.sleep(min(0.1 * 2**number, POLL) if number else 0.0)
+            lost()
+        said = f" (the last time: {first_line(last)})" if str(last) else ""
+        raise EngineError(
+            f"workers were lost {TRIES} times over the same work{said}: give them more memory, or "
+            "start others, and run the same call again"
+        )
 
     def _alive(self) -> list[str]:
         return sorted(self._asked(lambda: self.client.nthreads()))  # type: ignore[no-untyped-call]
@@ -206,6 +229,30 @@ class Cluster:
                 f"in their last bits: set TASTEMIX_ISA={common} on all workers"
             )
         self.greeted.update(there)
+
+
+def _says_gone(error: BaseException, there: bool) -> bool:
+    """Whether it tells of a lost worker; that all are there speaks for a fault of the work."""
+    if not isinstance(error, OSError) or isinstance(error, _UNREACHED):
+        return isinstance(error, _GONE)
+    return not there or error.errno is None  # that of a worker which cannot be reached has none
+
+
+def _lost(*errors: BaseException) -> LostWorkerError:
+    said = [error for error in errors if not isinstance(error, LostWorkerError)]
+    return LostWorkerError(*(f"{type(error).__name__}: {error}" for error in said[:1]))
+
+
+def _own(error: BaseException) -> BaseException:
+    """What went wrong with the work itself, in a sentence where a user can do something."""
+    if isinstance(error, MemoryError):
+        return EngineError(NO_MEMORY)
+    if isinstance(error, OSError):
+        return EngineError(
+            f"a worker cannot read or write its files ({first_line(error)}): give a folder that "
+            "all machines see, with room, for checkpoints and for results"
+        )
+    return error
 
 
 def _weakest(kinds: Iterable[str]) -> str:

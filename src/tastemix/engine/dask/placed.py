@@ -162,18 +162,16 @@ class DaskPlaced:
 
     def settle(self) -> None:
         """Give every block to a worker that is there, and let it map its ratings."""
+        self.cluster.persist(self._settled)
+
+    def _settled(self) -> None:
         layout = self.layout
-        while True:
-            layout.share_out(self.cluster.wait_for_workers())
-            try:
-                shown = self._map([(side, side, self.folder, self._most(side)) for side in SIDES])
-                layout.shown = {(side, owner): rows for (side, _, owner), rows in shown.items()}
-                # A part may be of other rows than the ratings, so it has a table of its own.
-                most = layout.rows("items") if layout.routed("users") else 0
-                self._map([("users", part.name, part.folder, most) for part in self._parts])
-                return
-            except LostWorkerError:
-                continue
+        layout.share_out(self.cluster.wait_for_workers())
+        shown = self._map([(side, side, self.folder, self._most(side)) for side in SIDES])
+        layout.shown = {(side, owner): rows for (side, _, owner), rows in shown.items()}
+        # A part may be of other rows than the ratings, so it has a table of its own.
+        most = layout.rows("items") if layout.routed("users") else 0
+        self._map([("users", part.name, part.folder, most) for part in self._parts])
 
     def _most(self, side: Side) -> int:
         """A worker that needs no more rows of the other side than this is not shown the others."""

@@ -10,7 +10,6 @@ from tastemix.data.ratings import Side
 from tastemix.engine import _native
 from tastemix.engine.base import Errors, Spread, StepReport
 from tastemix.engine.dask.checkpoint import Asked, Progress, Saved
-from tastemix.engine.dask.cluster import LostWorkerError
 from tastemix.engine.dask.team import DaskTeam
 from tastemix.engine.dask.worker import Opening
 from tastemix.engine.objective import Objective
@@ -121,14 +120,16 @@ class DaskSession:
             return self._safely(run)
 
     def _safely(self, run: Callable[[BlockSession], T]) -> T:
-        while True:
-            try:
-                if self._inner is None:
-                    self._inner = self._revived()
-                return run(self._inner)
-            except LostWorkerError:
-                self._inner = None
-                self._placed.settle()
+        def tried() -> T:
+            if self._inner is None:
+                self._inner = self._revived()
+            return run(self._inner)
+
+        def lost() -> None:
+            self._inner = None
+            self._placed.settle()
+
+        return self._placed.cluster.persist(tried, lost)
 
     def _revived(self) -> BlockSession:
         """The session after the calls so far, from the last checkpoint among them."""
