@@ -23,7 +23,7 @@ from tests.engine.problems import steps
 from tests.engine.test_estimated import OBJECTIVE as ESTIMATED
 
 distributed = pytest.importorskip("distributed")
-from tastemix.engine.dask import Dask, cluster  # noqa: E402
+from tastemix.engine.dask import Dask, cluster, placed  # noqa: E402
 from tastemix.engine.dask.cluster import Cluster  # noqa: E402
 from tastemix.engine.dask.team import DaskTeam, Layout  # noqa: E402
 
@@ -216,7 +216,7 @@ def _dying_once(begun: int, piece: str) -> int:
     return begun
 
 
-def test_a_worker_of_another_version_is_refused(client: Any) -> None:
+def test_a_worker_of_another_version_is_refused(client: Any, tmp_path: Any) -> None:
     def become(version: str) -> None:
         import tastemix
 
@@ -226,9 +226,10 @@ def test_a_worker_of_another_version_is_refused(client: Any) -> None:
     client.run(become, "0.0.1", workers=[address])
     try:
         with pytest.raises(tm.errors.EngineError) as refused:
-            tm.NMF(2, steps=1).fit(RATINGS, engine=Dask(client))
+            tm.NMF(2, steps=1).fit(RATINGS, engine=Dask(client, checkpoint=tmp_path))
     finally:
         client.run(become, tm.__version__, workers=[address])
+    assert os.listdir(tmp_path) == []
     assert str(refused.value) == (
         f"worker {address} has tastemix 0.0.1, and this is {tm.__version__}: "
         "install the same version everywhere"
@@ -383,15 +384,55 @@ def _raising(_: int, error: Exception) -> None:
 
 
 def test_nothing_is_left_on_workers_or_disk(client: Any, tmp_path: Any) -> None:
-    def held() -> int:
-        from tastemix.engine.dask import worker
-
-        return len(worker._DESKS)
-
-    before = sum(client.run(held).values())
+    before = sum(client.run(_desks).values())
     tm.NMF(2, steps=2).fit(RATINGS, engine=Dask(client, checkpoint=tmp_path))
-    assert sum(client.run(held).values()) == before
+    assert sum(client.run(_desks).values()) == before
     assert os.listdir(tmp_path) == []
+
+
+def _desks() -> int:
+    """How many fits this worker holds something of."""
+    from tastemix.engine.dask import worker
+
+    return len(worker._DESKS)
+
+
+@pytest.mark.parametrize("place", ["whole", "split", "part"])
+def test_placing_that_fails_leaves_nothing(
+    place: str, client: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = sum(client.run(_desks).values())
+    there: Any = Dask(client, checkpoint=tmp_path).place(RATINGS)
+    before = sorted(os.listdir(tmp_path))
+
+    mapping = placed.DaskPlaced._map
+
+    def refused(*arguments: Any) -> None:
+        mapping(*arguments)
+        raise tm.errors.EngineError("refused")
+
+    made = {
+        "whole": lambda: Dask(client, checkpoint=tmp_path).place(RATINGS),
+        "split": lambda: there.split(1, 0.1),
+        "part": lambda: there.part(RATINGS),
+    }
+    with monkeypatch.context() as patch:
+        if place == "part":
+            patch.setattr(writing, "write", _half_written)
+        else:
+            patch.setattr(placed.DaskPlaced, "_map", refused)
+        with pytest.raises(tm.errors.EngineError, match="refused"):
+            made[place]()
+    if place != "part":
+        assert sorted(os.listdir(tmp_path)) == before
+    there.close()
+    assert os.listdir(tmp_path) == []
+    assert sum(client.run(_desks).values()) == held
+
+
+def _half_written(_: Any, folder: Any) -> None:
+    folder.mkdir()
+    raise tm.errors.EngineError("refused")
 
 
 def test_blocks_of_a_lost_worker_go_to_the_others_evenly() -> None:

@@ -64,18 +64,19 @@ class DaskPlaced:
         self._progress: list[Progress] = []
         self._blocks, self._memory, self.failed, self._closed = blocks, memory, False, False
         self.owns_shelf = False
-        self.folder = self._folder_of(ratings)
-        workers = cluster.wait_for_workers()
-        store = Store.at(self.folder)
-        count = blocks or len(workers)
-        self.layout = Layout(
-            fit=uuid.uuid4().hex,
-            borders={side: cut(store.pointers(side), count) for side in SIDES},
-            group={side: group_of(store.rows(side), count) for side in SIDES},
-            counts={side: np.diff(store.pointers(side)) for side in SIDES},
-            owners={},
-        )
-        self.settle()
+        self.layout = Layout(fit=uuid.uuid4().hex, borders={}, group={}, counts={}, owners={})
+        count = blocks or len(cluster.wait_for_workers())
+        try:
+            self.folder = self._folder_of(ratings)
+            store = Store.at(self.folder)
+            for side in SIDES:
+                self.layout.borders[side] = cut(store.pointers(side), count)
+                self.layout.group[side] = group_of(store.rows(side), count)
+                self.layout.counts[side] = np.diff(store.pointers(side))
+            self.settle()
+        except BaseException:
+            self.close()
+            raise
 
     @staticmethod
     def of(
@@ -204,8 +205,8 @@ class DaskPlaced:
             where = tempfile.mkdtemp(prefix="tastemix-")
             self._made.append(Path(where))
         folder = Path(where) / f"ratings-{uuid.uuid4().hex}"
-        writing.write(ratings, folder)
         self._made.append(folder)
+        writing.write(ratings, folder)
         return str(folder)
 
     def _check_memory(self, rank: int) -> None:
