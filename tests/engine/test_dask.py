@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -23,7 +24,7 @@ from tests.engine.problems import steps
 from tests.engine.test_estimated import OBJECTIVE as ESTIMATED
 
 distributed = pytest.importorskip("distributed")
-from tastemix.engine.dask import Dask, cluster, placed  # noqa: E402
+from tastemix.engine.dask import Dask, cluster, placed, spreading  # noqa: E402
 from tastemix.engine.dask.cluster import Cluster  # noqa: E402
 from tastemix.engine.dask.team import DaskTeam, Layout  # noqa: E402
 
@@ -214,6 +215,29 @@ def _dying_once(begun: int, piece: str) -> int:
     if piece != "b" and len(distributed.get_client().nthreads()) == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return begun
+
+
+def test_what_is_begun_when_its_work_has_ended_is_not_kept() -> None:
+    loading, forgotten, done = threading.Event(), threading.Event(), []
+
+    def begin(about: str) -> str:
+        loading.set()
+        assert forgotten.wait(10)
+        return about
+
+    def run() -> None:
+        spreading._done("key", begin, "model", lambda *_: done.append("work"), 1)
+
+    runs = [threading.Thread(target=run) for _ in range(2)]
+    for thread in runs:
+        thread.start()
+    assert loading.wait(10)
+    spreading._forget("key")  # which does not wait for what is under way
+    forgotten.set()
+    for thread in runs:
+        thread.join()
+    assert "key" not in spreading._BEGUN
+    assert done == []
 
 
 def test_a_worker_of_another_version_is_refused(client: Any, tmp_path: Any) -> None:

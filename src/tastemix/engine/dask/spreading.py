@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -11,8 +12,12 @@ from typing import Any
 from tastemix.engine.dask.cluster import Cluster, LostWorkerError
 from tastemix.errors import EngineError
 
-_BEGUN: dict[str, Any] = {}
+_BEGUN: dict[str, tuple[Any]] = {}
+_ENDED: deque[str] = deque(maxlen=1000)
+"""What was ended last: what is begun of it afterwards is not kept."""
+_BEGINNING = threading.Lock()
 _LOCK = threading.Lock()
+"""Of what is above. It is never held for long: a worker hears nothing while it forgets."""
 
 
 def spread(
@@ -36,12 +41,16 @@ def spread(
 
 
 def _done(key: str, begin: Any, about: Any, work: Any, piece: Any) -> Any:
-    with _LOCK:
-        if key not in _BEGUN:
-            _BEGUN[key] = begin(about)
-        begun = _BEGUN[key]
-    return work(begun, piece)
+    with _BEGINNING:
+        begun = _BEGUN.get(key) or (begin(about),)
+        with _LOCK:
+            if key in _ENDED:
+                return None  # nobody waits for it
+            _BEGUN[key] = begun
+    return work(*begun, piece)
 
 
 def _forget(key: str) -> None:
-    _BEGUN.pop(key, None)
+    with _LOCK:
+        _ENDED.append(key)
+        _BEGUN.pop(key, None)
