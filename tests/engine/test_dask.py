@@ -240,6 +240,27 @@ def test_what_is_begun_when_its_work_has_ended_is_not_kept() -> None:
     assert done == []
 
 
+def test_a_worker_lost_while_it_writes_lists_leaves_no_file(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(everyone, "PART_ROWS", 4000)
+    model = tm.RNMF(3, steps=1).fit(RATINGS)
+    with made() as local, distributed.Client(local) as client:
+        lost = next(iter(client.nthreads()))
+        client.run(_die_while_writing, workers=[lost])
+        model.recommend_all(5, to=tmp_path / "lists", engine=Dask(client))
+        assert lost not in client.nthreads()
+    assert sorted(os.listdir(tmp_path / "lists")) == [f"part-0000{n}.parquet" for n in range(4)]
+    assert pq.read_table(tmp_path / "lists").equals(model.recommend_all(5).read_all())
+
+
+def _die_while_writing() -> None:
+    """Have this worker end in the midst of a file."""
+    import pyarrow.parquet
+
+    pyarrow.parquet.ParquetWriter.write_batch = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+
+
 def test_a_worker_of_another_version_is_refused(client: Any, tmp_path: Any) -> None:
     def become(version: str) -> None:
         import tastemix

@@ -82,6 +82,8 @@ def write(model: Model, folder: Path, n: int, where: Engine) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     shutil.rmtree(saved, ignore_errors=True)
+    for begun in folder.glob(".part-*"):  # by workers that were lost
+        begun.unlink(missing_ok=True)
 
 
 def _load(saved: Path) -> Model:
