@@ -343,7 +343,7 @@ def failing(error: Exception) -> Callable[..., None]:
     """What makes a worker fail to save, and what lets it again."""
 
     def fail(*_: Any) -> None:
-        raise error
+        raise type(error)(*error.args)
 
     def change(back: bool) -> None:
         from tastemix.engine.dask.shelf import Shelf
