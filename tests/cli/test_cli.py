@@ -273,7 +273,7 @@ def test_counts_are_refused_as_ratings_unless_they_are_said_to_be(tmp_path: Path
         done = tastemix(*command, *how)
         assert done.returncode == 2
         assert done.stderr == (
-            "error: the ratings are whole numbers up to 900, half of them at most 2, as counts "
+            "error: the ratings are whole numbers up to 900, half of them at most 1, as counts "
             f"are: pass --feedback implicit{whom} if they are plays or clicks, or --feedback "
             "explicit if they are ratings\n"
         )

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import tastemix as tm
-from tests.cli.commands import tastemix
+from tests.cli.commands import started, tastemix
 
 CSV = "who,what,stars\n" + "".join(
     f"u{user},{item},{1 + (user * item) % 5}\n" for user in range(8) for item in range(6)
@@ -61,6 +61,17 @@ def test_every_command_with_ratings_takes_the_folder(tmp_path: Path) -> None:
     assert tm.load(model).scale == (0, 6)
     narrow = tastemix("train", some, "--scale", "3", "4", "-o", model)
     assert "outside the scale 3 to 4" in narrow.stderr
+
+
+def test_semicolons_and_latin_1_are_found_out(tmp_path: Path) -> None:
+    text = "user;item;rating\n" + "".join(f"Amélie {n};é;{n % 5},5\n" for n in range(9))
+    (tmp_path / "ratings.csv").write_text(text, encoding="latin-1")
+    to = tmp_path / "ratings.tmr"
+    done = started("ingest", tmp_path / "ratings.csv", "-o", to)
+    assert (done.returncode, done.stderr.strip()) == (0, "")
+    known = tm.read(tmp_path / "ratings.csv")
+    assert tm.open(to).fingerprint == known.fingerprint
+    assert known.users[0] == "Amélie 0"
 
 
 def test_a_mistake_is_told_in_options_and_leaves_nothing(tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def test_every_command_with_ratings_takes_a_messy_file(tmp_path: Path) -> None:
     model = tmp_path / "m"
     assert tastemix("train", path, "-o", model, "--method", "baseline", *how).returncode == 0
     for command in (
+        ("ingest", path, "-o", tmp_path / "ratings.tmr", *how),
         ("compare", path, "--methods", "baseline", "--folds", "2", *how),
         ("evaluate", model, path, *how),
         ("reproduce", path, "--out", tmp_path / "r", "--plan", *how),

@@ -193,10 +193,31 @@ MESSY: dict[str, tuple[str | bytes, dict[str, Any], list[Row]]] = {
 }
 
 
+NOT_INGESTED = ("Latin-1 far down", "zeros that mean none", "no ratings")
+
+
 @pytest.mark.parametrize("kind", MESSY)
 def test_a_messy_file_is_read_right(kind: str, tmp_path: Path) -> None:
     content, options, expected = MESSY[kind]
     assert read(tmp_path, content, **options) == expected
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MESSY if kind not in NOT_INGESTED])
+def test_a_messy_file_is_ingested_as_it_is_read(kind: str, tmp_path: Path) -> None:
+    content, options, expected = MESSY[kind]
+    path = tmp_path / "ratings.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert rows(tm.ingest(path, tmp_path / "ratings.tmr", **options)) == expected
+
+
+def test_bytes_of_another_encoding_far_down_are_ingested_once_it_is_said(tmp_path: Path) -> None:
+    content, _, expected = MESSY["Latin-1 far down"]
+    assert isinstance(content, bytes)
+    (tmp_path / "ratings.csv").write_bytes(content)
+    to = tmp_path / "ratings.tmr"
+    with pytest.raises(DataError, match=r"read as utf-8\): give another encoding="):
+        tm.ingest(tmp_path / "ratings.csv", to)
+    assert rows(tm.ingest(tmp_path / "ratings.csv", to, encoding="latin-1")) == expected
 
 
 REFUSED: dict[str, tuple[str | bytes, dict[str, Any], type[DataError], str]] = {

@@ -10,10 +10,12 @@ from rich.markup import escape
 
 from tastemix.cli import choices
 from tastemix.cli.console import progress, say
+from tastemix.cli.written import Written, as_written
 from tastemix.data.disk import ingest as ingesting
 from tastemix.data.ratings import Duplicates
 
 
+@as_written
 def ingest(
     files: Annotated[
         list[Path],
@@ -30,10 +32,12 @@ def ingest(
     item: choices.Item = "item",
     rating: choices.Rating = "rating",
     timestamp: Annotated[
-        str | None, typer.Option(help="Name of the column of times (default: none is kept).")
+        str | None, typer.Option(help="Column of times, likewise (default: none is kept).")
     ] = None,
     scale: choices.ScaleOption = None,
     duplicates: choices.DuplicatesOption = "refuse",
+    *,
+    written: Written,
 ) -> None:
     """Sort ratings into a folder on disk, in little memory, for fits of more than fits in memory.
 
@@ -47,9 +51,14 @@ def ingest(
             [str(file) for file in files],
             output,
             memory,
-            *(user, item, rating, timestamp, scale),
+            choices.column(user),
+            choices.column(item),
+            choices.column(rating),
+            None if timestamp is None else choices.column(timestamp),
+            scale,
             duplicates=cast(Duplicates, duplicates),
             on_progress=lambda what, done, total: show(done, what, total),
+            **written,
         )
     say(str(ratings))
     say(f"saved to [bold]{escape(str(output))}[/]")

@@ -73,14 +73,15 @@ def _parquet(
     left = memory.most(max_memory, sum(file.stat().st_size for file in files))
     parts: list[list[pa.ChunkedArray | None]] = []
     for file in files:
-        names = [c if c is None else _name(file, c) for c in columns]
+        names = [c if c is None else column_name(file, c) for c in columns]
         table = reading_parquet.load(file, named(names), left)
         left = max(left - table.get_total_buffer_size(), 1)
         parts.append([None if name is None else table[name] for name in names])
     return [_joined([part[at] for part in parts], files) for at in range(len(columns))]
 
 
-def _name(file: Path, column: Column) -> str:
+def column_name(file: Path, column: Column) -> str:
+    """The name in a parquet file of a column by name or by position."""
     if isinstance(column, str):
         return column
     names = reading_parquet.names(file)

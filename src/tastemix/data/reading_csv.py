@@ -62,7 +62,7 @@ def load(
             return _columns(csv_file, wanted, told.ids == "text")
         except (DataError, UnicodeError) as error:
             # A byte that is not of the encoding that was guessed, further down than was looked at.
-            other = csv_file.otherwise() if _is_of_encoding(error) else None
+            other = csv_file.otherwise() if is_of_encoding(error) else None
             if other is None:
                 raise
             csv_file = other
@@ -76,7 +76,7 @@ def texts(file: Path, wanted: Sequence[Column], max_memory: int | None, told: To
         try:
             return csv_file.read(list(dict.fromkeys(names)), dict.fromkeys(names, pa.string()))
         except (pa.ArrowInvalid, UnicodeError) as error:
-            other = csv_file.otherwise() if _is_of_encoding(error) else None
+            other = csv_file.otherwise() if is_of_encoding(error) else None
             if other is None:
                 raise
             csv_file = other
@@ -134,7 +134,8 @@ def _is_word(name: str) -> bool:
     return any(map(str.isalpha, name))
 
 
-def _is_of_encoding(error: Exception) -> bool:
+def is_of_encoding(error: Exception) -> bool:
+    """Whether bytes were not of the encoding they were read in."""
     return isinstance(error, UnicodeError) or "UTF" in str(error)
 
 
@@ -151,9 +152,13 @@ class CsvFile:
 
     @staticmethod
     def opened(
-        file: Path, wanted: Sequence[Column | None], max_memory: int | None, told: Told
+        file: Path,
+        wanted: Sequence[Column | None],
+        max_memory: int | None,
+        told: Told,
+        broken: bool | None = None,
     ) -> CsvFile:
-        """The file, its dialect found out where it is not told."""
+        """The file, its dialect found out where it is not told; broken: see below."""
         with file.open("rb") as start:
             head = start.read(4096)
         compression = next(
@@ -170,7 +175,9 @@ class CsvFile:
             unpack = ": unpack it" if head.startswith(b"PK") else ": convert it, or use "
             way = unpack if head.startswith(b"PK") else f"{unpack}Ratings.from_table"
             raise DataError(f"{file} is neither csv nor parquet{way}")
-        broken = bool(dialect.quote) and (compression is not None or _breaks(file, dialect.quote))
+        if broken is None:
+            broken = compression is not None or _breaks(file, dialect.quote)
+        broken = broken and bool(dialect.quote)
         return CsvFile(
             file, dialect, opener(file, compression, max_memory, dialect.delimiter), broken
         )
@@ -213,6 +220,23 @@ class CsvFile:
                 include_columns=columns, column_types=kinds, decimal_point=self.dialect.decimal
             ),
         )
+
+    def blocks(self, columns: Sequence[str]) -> Any:
+        """These columns as the text that is written, a block at a time."""
+        from pyarrow import csv
+
+        return csv.open_csv(
+            self.stream(),
+            self._reading(block_size=_BLOCK),
+            self._parse(None),
+            csv.ConvertOptions(
+                include_columns=columns, column_types=dict.fromkeys(columns, pa.string())
+            ),
+        )
+
+    def names(self, wanted: Sequence[Column | None]) -> list[str | None]:
+        """The names of the columns that are wanted by name or by position."""
+        return _names(wanted, self.schema().names, self)
 
     def read_as_bytes(self, columns: Sequence[str]) -> pa.Table:
         """These columns as they are written; says which row is of another width."""
@@ -262,6 +286,8 @@ class CsvFile:
 
 def _breaks(file: Path, quote: str) -> bool:
     """Whether a line break may be in quotes: unless all quotes are in pairs in the first line."""
+    if not quote:
+        return False
     byte = quote.encode()
     with file.open("rb") as stream:
         if stream.readline(_LOOKED_AT).count(byte) % 2:

@@ -306,7 +306,13 @@ def test_what_takes_a_path_takes_the_folder(tmp_path: Path) -> None:
     assert tm.read(tmp_path / "ratings.tmr").fingerprint == known.fingerprint
     assert len(tm.fit(tmp_path / "ratings.tmr").ratings) == len(known)  # type: ignore[arg-type]
     with pytest.raises(tm.errors.ParameterError, match="was ingested"):
-        tm.read(tmp_path / "ratings.tmr", scale=(0, 9))
+        tm.read(tmp_path / "ratings.tmr", timestamp="when")
+    low, high = known.scale
+    wider = tm.read(tmp_path / "ratings.tmr", scale=(low - 1, high))
+    assert wider.scale == (low - 1, high)
+    assert np.array_equal(wider.by_item.values, known.by_item.values)
+    with pytest.raises(tm.errors.RatingError, match="outside the scale"):
+        tm.read(tmp_path / "ratings.tmr", scale=(low + 1, high))
 
 
 def test_a_range_with_more_rows_than_a_piece_is_cut_by_number(tmp_path: Path) -> None:

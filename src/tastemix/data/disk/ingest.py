@@ -20,13 +20,14 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
 
 from tastemix.data import entries
 from tastemix.data.columns import first_line
+from tastemix.data.dialect import Column, Told
 from tastemix.data.disk import manifest, merging, sources
 from tastemix.data.disk.arrays import Unmapped
 from tastemix.data.disk.manifest import Manifest, array_name
@@ -58,13 +59,20 @@ def ingest(
     ratings: Any,
     to: str | os.PathLike[str],
     memory: int | str = "1GB",
-    user: str = "user",
-    item: str = "item",
-    rating: str = "rating",
-    timestamp: str | None = None,
+    user: Column = "user",
+    item: Column = "item",
+    rating: Column = "rating",
+    timestamp: Column | None = None,
     scale: Scale | None = None,
     duplicates: Duplicates = "refuse",
     on_progress: Progress | None = None,
+    *,
+    ids: Literal["text"] | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    quote: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
 ) -> Ratings:
     """Ratings as a folder on disk, made in little memory from more rows than would fit; opened.
 
@@ -74,8 +82,10 @@ def ingest(
     memory: bytes, or text such as "1GB", that rows may take at a time. The ids and one number for
         each user and item come on top.
     on_progress: called with what is being done, rows done and rows in all, None if unknown.
-    Columns, scale and duplicates are as in Ratings.from_table.
+    Columns, scale and duplicates are as in Ratings.from_table. How csv files are written is found
+    out, or said as in `read`.
     """
+    told = Told(delimiter, encoding, quote, decimal, header, ids)
     columns = [user, item, rating] + ([timestamp] if timestamp is not None else [])
     entries.check_duplicates(duplicates)
     if duplicates in entries.ADDED_UP:
@@ -87,9 +97,9 @@ def ingest(
     folder = Path(to)
     _refuse_what_is_there(folder)
     with _alone(folder) as beside:
-        source = sources.of(ratings, columns, beside / SPOOL)
+        source = sources.of(ratings, columns, beside / SPOOL, told)
         options = {"columns": columns, "scale": scale, "duplicates": duplicates, "memory": budget}
-        _agree(beside, {"of": source.identity(), **options}, folder)
+        _agree(beside, {"of": source.identity(), **options, "written": vars(told)}, folder)
         job = _Job(source, folder, beside, budget, scale, duplicates, on_progress or _silent)
         job.run()
     shutil.rmtree(beside)
@@ -246,8 +256,7 @@ def _joined(parts: list[Columns]) -> Columns:
 def _refuse_what_is_there(folder: Path) -> None:
     if (folder / manifest.INDEX).exists():
         raise DataError(
-            f"{folder} holds ratings already: open them with tm.open, remove it, or choose another "
-            "folder"
+            f"{folder} holds ratings already: use them, remove it, or choose another folder"
         )
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is a file: give a folder to make")

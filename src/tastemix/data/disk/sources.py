@@ -15,10 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tastemix.data import reading_csv
-from tastemix.data.columns import ERRORS, first_line, is_text, positions
+from tastemix.data.columns import ERRORS, first_line, is_text, named, positions
+from tastemix.data.dialect import Column, Told
 from tastemix.data.disk import frames
-from tastemix.data.reading import columns_of
-from tastemix.errors import DataError
+from tastemix.data.reading import column_name, columns_of
+from tastemix.data.reading_csv import NOTHING_TOLD, CsvFile
+from tastemix.errors import DataError, ParameterError
 
 NAMES = ("user", "item", "rating", "timestamp")
 Batch = list[pa.ChunkedArray]
@@ -46,14 +48,19 @@ class Source(Protocol):
         ...
 
 
-def of(ratings: Any, columns: Sequence[str], spool: Path) -> Source:
+def of(ratings: Any, columns: Sequence[Column], spool: Path, told: Told = NOTHING_TOLD) -> Source:
     """The source that a path, a pattern, a list of paths or a table is."""
     if isinstance(ratings, str | os.PathLike):
-        return _of_files(_files(ratings), columns)
+        return _of_files(_files(ratings), columns, told)
     if isinstance(ratings, list | tuple):
         if not ratings:
             raise DataError("there are no ratings: the list of files is empty")
-        return _of_files([file for path in ratings for file in _files(path)], columns)
+        return _of_files([file for path in ratings for file in _files(path)], columns, told)
+    if told != NOTHING_TOLD:
+        given = next(name for name, value in vars(told).items() if value is not None)
+        raise ParameterError(
+            f"{given}= says how a file is written, and this is a table: leave it out"
+        )
     return _spooled(ratings, columns, spool)
 
 
@@ -77,7 +84,7 @@ def _files(path: Any) -> list[Path]:
     return found
 
 
-def _of_files(files: list[Path], columns: Sequence[str]) -> Source:
+def _of_files(files: list[Path], columns: Sequence[Column], told: Told) -> Source:
     try:
         heads = []
         for file in files:
@@ -90,13 +97,14 @@ def _of_files(files: list[Path], columns: Sequence[str]) -> Source:
                 "ingest Parquet files or csv files"
             )
         if parquet[0]:
-            return ParquetFiles(files, tuple(columns))
-        return CsvFiles(files, tuple(columns), heads)
+            by_name = tuple(column_name(files[0], column) for column in columns)
+            return ParquetFiles(files, by_name, ids=told.ids)
+        return CsvFiles(files, tuple(columns), told)
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise DataError(f"the files cannot be read ({first_line(error)})") from None
 
 
-def _spooled(table: Any, columns: Sequence[str], spool: Path) -> Source:
+def _spooled(table: Any, columns: Sequence[Any], spool: Path) -> Source:
     """A table put on disk, as it can be read only once."""
     clear(spool)
     if frames.is_frame(table):
@@ -149,6 +157,7 @@ class ParquetFiles:
     files: list[Path]
     columns: tuple[str, ...]
     spooled: bool = False
+    ids: str | None = None
     total: int = 0
     _kinds: list[pa.DataType] = field(default_factory=list)
 
@@ -164,7 +173,9 @@ class ParquetFiles:
                 raise DataError(f"{file} cannot be read ({first_line(error)})") from None
         for number, name in enumerate(NAMES[: len(self.columns)]):
             kinds = [kinds[number] for kinds in seen]
-            self._kinds.append(kinds[0] if number == 2 else _common(kinds, self.files, name))
+            kind = kinds[0] if number == 2 else _common(kinds, self.files, name)
+            as_text = self.ids == "text" and number < 2 and not is_text(kind)
+            self._kinds.append(pa.string() if as_text else kind)
 
     def identity(self) -> list[Any]:
         """See Source.identity."""
@@ -237,19 +248,25 @@ def _common(kinds: list[pa.DataType], files: list[Path], what: str) -> pa.DataTy
 
 @dataclass
 class CsvFiles:
-    """Csv files in UTF-8, with commas and a header row each, one after another; ids are text."""
+    """Csv files, one after another; ids are text."""
 
     files: list[Path]
-    columns: tuple[str, ...]
-    heads: list[bytes]
+    columns: tuple[Column, ...]
+    told: Told
     total: None = None
+    _parts: list[tuple[CsvFile, list[str]]] = field(default_factory=list)
     _guesses: list[list[pa.DataType]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for file, head in zip(self.files, self.heads, strict=True):
-            names = _first_block(file, head)
-            at = positions(self.columns, names.names)
-            self._guesses.append([names.field(number).type for number in at])
+        for file in self.files:
+            part = CsvFile.opened(file, self.columns, _UNLIMITED, self.told, broken=True)
+            schema, names = part.schema(), named(part.names(self.columns))
+            at = positions(names, schema.names)
+            as_text = part.dialect.quoted if self.told.ids is None else at[:2]
+            self._guesses.append(
+                [pa.string() if n in as_text else schema.field(n).type for n in at]
+            )
+            self._parts.append((part, names))
 
     def identity(self) -> list[Any]:
         """See Source.identity."""
@@ -265,44 +282,22 @@ class CsvFiles:
 
     def batches(self, rows: int, skip: int = 0) -> Iterator[Batch]:
         """See Source.batches."""
-        from pyarrow import csv
-
-        for file, head, guess in zip(self.files, self.heads, self._guesses, strict=True):
+        for (part, names), guess in zip(self._parts, self._guesses, strict=True):
             try:
-                reader = csv.open_csv(
-                    _stream(file, head),
-                    csv.ReadOptions(block_size=_BLOCK),
-                    csv.ParseOptions(newlines_in_values=True),
-                    csv.ConvertOptions(
-                        include_columns=self.columns,
-                        column_types=dict.fromkeys(self.columns, pa.string()),
-                    ),
-                )
-                for batch in reader:
+                for batch in part.blocks(names):
                     here = batch.slice(min(skip, len(batch)))
                     skip -= len(batch) - len(here)
                     for at in range(0, len(here), rows):
                         yield _of_text(here.slice(at, rows), guess)
-            except (pa.ArrowException, OSError) as error:
-                raise DataError(f"{file} cannot be read ({first_line(error)})") from None
+            except (pa.ArrowException, OSError, UnicodeError) as error:
+                said, way = first_line(error), "delimiter= or quote='' (for none)"
+                if reading_csv.is_of_encoding(error):
+                    said, way = f"{said}, read as {part.dialect.encoding}", "another encoding="
+                raise DataError(f"{part.file} cannot be read ({said}): give {way}") from None
 
 
-_BLOCK = 4 * 2**20
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
-
-
-def _stream(file: Path, head: bytes) -> Any:
-    compression = next((how for start, how in _COMPRESSED.items() if head.startswith(start)), None)
-    return pa.input_stream(str(file), compression=compression)
-
-
-def _first_block(file: Path, head: bytes) -> pa.Schema:
-    """The names and the types of the columns as far as the first block shows."""
-    from pyarrow import csv
-
-    parse = csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda row: "skip")
-    with csv.open_csv(_stream(file, head), parse_options=parse) as reader:
-        return reader.schema
+_UNLIMITED = 2**62
+"""Bytes: rows are read a block at a time."""
 
 
 def _of_text(batch: pa.RecordBatch, guess: list[pa.DataType]) -> Batch:
