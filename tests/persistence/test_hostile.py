@@ -1278,6 +1278,18 @@ def test_what_is_no_file_of_ratings_is_refused(make: Spoil, tmp_path: Path) -> N
         tm.read(tmp_path / "ratings.csv")
 
 
+@pytest.mark.parametrize("read", [tm.read, lambda file: tm.ingest(file, f"{file}.tmr")])
+def test_columns_in_parquet_whose_names_are_not_in_utf8_are_refused(
+    read: Any, tmp_path: Path
+) -> None:
+    table = pa.table({"user": [1, 2], "item": [3, 4], "rating": [1.0, 2.0], "zzzz": [0, 0]})
+    pq.write_table(table, tmp_path / "ratings.parquet", store_schema=False)
+    spoiled = (tmp_path / "ratings.parquet").read_bytes().replace(b"zzzz", b"\xffzzz")
+    (tmp_path / "ratings.parquet").write_bytes(spoiled)
+    with pytest.raises(tm.errors.DataError, match=r"ratings\.parquet cannot be read"):
+        read(tmp_path / "ratings.parquet")
+
+
 def test_ids_in_parquet_that_are_not_in_utf8_are_refused(tmp_path: Path) -> None:
     (tmp_path / "r").write_bytes(ratings_table(user=invalid_text(b"a", b"\xff")))
     with pytest.raises(IdError, match="UTF-8"):

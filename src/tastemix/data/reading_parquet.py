@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -30,11 +31,25 @@ def is_parquet(file: Path) -> bool:
         return start.read(4) in MAGIC
 
 
-def names(file: Path) -> list[str]:
-    """The names of the columns."""
+@contextmanager
+def opened(file: Path) -> Iterator[pq.ParquetFile]:
+    """The file, refused if its columns have no names."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(file, memory_map=False) as parquet:
+    try:
+        # memory_map=False: a file that is replaced while it is read must not take the process down.
+        parquet = pq.ParquetFile(file, memory_map=False)
+    except UnicodeDecodeError:
+        raise DataError(
+            f"{file} cannot be read (the name of a column is not UTF-8): write it again"
+        ) from None
+    with parquet:
+        yield parquet
+
+
+def names(file: Path) -> list[str]:
+    """The names of the columns."""
+    with opened(file) as parquet:
         return list(parquet.schema_arrow.names)
 
 
@@ -47,8 +62,7 @@ def load(
     """
     import pyarrow.parquet as pq
 
-    # memory_map=False: a file that is replaced while it is read must not take the process down.
-    with file.open("rb") as content, pq.ParquetFile(file, memory_map=False) as parquet:
+    with file.open("rb") as content, opened(file) as parquet:
         schema = parquet.schema_arrow
         columns = schema.names if columns is None else columns
         positions(columns, schema.names)

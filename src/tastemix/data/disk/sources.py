@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tastemix.data import reading_csv
+from tastemix.data import reading_csv, reading_parquet
 from tastemix.data.columns import ERRORS, first_line, is_text, named, positions
 from tastemix.data.dialect import Column, Told
 from tastemix.data.disk import frames
@@ -165,7 +165,7 @@ class ParquetFiles:
         seen: list[list[pa.DataType]] = []
         for file in self.files:
             try:
-                with pq.ParquetFile(file, memory_map=False) as parquet:
+                with reading_parquet.opened(file) as parquet:
                     at = positions(self.columns, parquet.schema_arrow.names)
                     seen.append([_plain(parquet.schema_arrow.field(n).type) for n in at])
                     self.total += parquet.metadata.num_rows
@@ -197,7 +197,7 @@ class ParquetFiles:
 
     def _of_file(self, file: Path, rows: int, skip: int) -> Iterator[tuple[Batch | None, int]]:
         """Batches, each with how many rows are yet to be skipped."""
-        with pq.ParquetFile(file, memory_map=False) as parquet:
+        with reading_parquet.opened(file) as parquet:
             schema = parquet.schema_arrow
             text = [name for name in self.columns[:2] if is_text(schema.field(name).type)]
             about = parquet.metadata
