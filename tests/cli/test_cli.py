@@ -369,6 +369,16 @@ def test_a_model_keeps_the_titles_it_was_trained_with(ratings: Path, tmp_path: P
     found = tastemix("recommend", tmp_path / "m", "--user", "u3", "--include-seen", "--json")
     titles = {row["item"]: row["title"] for row in json.loads(found.stdout)}
     assert (titles["i1"], titles["i2"], titles["i3"]) == ("Pears", "Plums", "i3")
+    who = ("--user", "u3", "--json")
+    named = tastemix("predict", tmp_path / "m", *who, "--item", "Plums", "--item", "i3")
+    by_id = tastemix("predict", tmp_path / "m", *who, "--item", "i2", "--item", "i3")
+    assert json.loads(named.stdout) == json.loads(by_id.stdout)
+    drawn = ("plot", tmp_path / "m", "-o", tmp_path / "p.svg", "--kind", "explain", "--user", "u3")
+    assert tastemix(*drawn, "--item", "Plums").returncode == 0
+    assert "Plums" in (tmp_path / "p.svg").read_text()
+    unknown = tastemix("predict", tmp_path / "m", *who, "--item", "Figs").stderr
+    assert "item 'Figs' is not in the ratings" in unknown
+    assert "no item has this title, either" in unknown
     wrong = tastemix(*train, *options[:2], "--items-id", "key").stderr
     assert "there is no column 'key'; the columns are 'what', 'code'" in wrong
     assert "--items-id" in wrong
@@ -399,7 +409,7 @@ def test_integer_ids_are_typed_as_they_look(tmp_path: Path) -> None:
     assert [row["item"] for row in json.loads(done.stdout)] == [3]
     wrong = tastemix("recommend", tmp_path / "m", "--user", "ann")
     assert wrong.returncode == 2
-    assert "'ann' cannot be a user id" in wrong.stderr
+    assert "'ann' is no user id" in wrong.stderr
 
 
 def test_compare_prints_a_row_per_method(ratings: Path) -> None:

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from tastemix.cli import choices
 from tastemix.cli.console import say
+from tastemix.cli.saved import item_id
 from tastemix.cli.written import Written, as_written
 from tastemix.data.places import is_store
 from tastemix.errors import ParameterError
@@ -36,7 +37,9 @@ def plot(
     ] = None,
     one_item: Annotated[
         str | None,
-        typer.Option("--item", help="Item id, to explain; of a file, the column of item ids."),
+        typer.Option(
+            "--item", help="Item id or title, to explain; of a file, the column of item ids."
+        ),
     ] = None,
     rating: choices.Rating = "rating",
     missing: choices.MissingOption = None,
@@ -71,5 +74,5 @@ def plot(
 
 def _of_model(model: Model, kind: str, user: str | None, item: str | None) -> Any:
     if user is not None and item is not None:
-        return model.plot.explain(model.users.ids.typed(user), model.items.ids.typed(item))
+        return model.plot.explain(model.users.ids.typed(user), item_id(model, item))
     return getattr(model.plot, kind)()
