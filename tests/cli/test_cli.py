@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -431,6 +432,23 @@ def test_compare_lets_anmf_choose_its_rank(ratings: Path) -> None:
     assert rows[1][7] == f"{expected['catalogue_precision_at_10'][0].as_py():.3f}"
     every = json.loads(tastemix("compare", ratings, "--folds", "2", "--rank", "2", "--json").stdout)
     assert every[-1]["method"] == "CNMF"
+
+
+def test_a_figure_that_finds_no_room_is_named(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "full.svg").symlink_to("/dev/full")
+    done = tastemix("plot", model, "-o", tmp_path / "full.svg")
+    assert done.returncode == 2
+    assert "full.svg cannot be written (No space left on device)" in done.stderr
+
+
+def test_a_port_that_cannot_be_had_says_to_choose_another(model: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = tastemix("serve", model, "--port", str(port))
+    assert done.returncode == 2
+    assert f"port {port} is in use: choose another --port" in done.stderr
+    beyond = tastemix("serve", model, "--port", "99999").stderr
+    assert "--port is 99999: it must be a whole number from 0 to 65,535" in beyond
 
 
 def test_search_reports_what_it_tried_and_chose(ratings: Path, tmp_path: Path) -> None:

@@ -68,7 +68,12 @@ def plot(
         columns = one_user or "user", one_item or "item", rating
         table = choices.table(str(what), *columns, None, "last", missing=missing, **written)
         figure = table.plot()
-    figure.keep(output)
+    try:
+        figure.keep(output)
+    except OSError as error:
+        raise ParameterError(
+            f"{output} cannot be written ({error.strerror}): make room, or give another path"
+        ) from None
     say(f"drawn in [bold]{escape(str(output))}[/]")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from tastemix import checks
 from tastemix.cli import choices
 from tastemix.cli.console import say, warn
 from tastemix.cli.saved import opened
@@ -99,7 +101,7 @@ def serve(
         _run(
             model,
             items,
-            (host, port),
+            (host, checks.whole("--port", port, 0, 65535)),
             _at_least("--workers", workers),
             (guard, limits, (log, log_ids), _comparison(compared), token is None),
         )
@@ -135,7 +137,15 @@ def _run(
         return Service(known, limits, guard, log, compared)
 
     family = socket.AF_INET6 if ":" in at[0] else socket.AF_INET
-    with socket.create_server(at, family=family, backlog=BACKLOG) as listening:
+    try:
+        listening = socket.create_server(at, family=family, backlog=BACKLOG)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise ParameterError(
+            f"port {at[1]} is in use: choose another --port, or 0 for a free one"
+        ) from None
+    with listening:
         Parent(made, folder, listening, workers, say, warn).run()
 
 
