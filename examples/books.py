@@ -11,7 +11,7 @@ from urllib.request import urlopen
 
 import tastemix as tm
 
-folder = Path(sys.argv[1])
+folder = Path(sys.argv[1] if sys.argv[1:] else sys.exit(__doc__))
 ratings = tm.read(  # semicolons, Latin-1 and quotes are found out; a zero means no rating
     folder / "ratings.csv", user="User-ID", item="ISBN", rating="Book-Rating", missing=0
 )

@@ -53,6 +53,13 @@ def test_thirty_lines_go_from_a_raw_csv_of_books_to_a_served_recommendation(tmp_
     assert model.ratings.scale == (1, 10)
 
 
+def test_without_a_folder_the_books_say_how_they_are_run() -> None:
+    done = subprocess.run([sys.executable, BOOKS], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "python examples/books.py ." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_the_books_fall_into_the_kinds_they_were_made_of(tmp_path: Path) -> None:
     run("invented.py", tmp_path)
     names = {"user": "User-ID", "item": "ISBN", "rating": "Book-Rating"}

@@ -23,6 +23,7 @@ def snippets(language: str) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "ratings.csv").write_text(CSV)
+    (tmp_path / "newer.csv").write_text("user,item,rating\nann,Up,2\nbob,Big,4\ngil,Heat,5\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -42,6 +43,12 @@ def test_the_shell_snippets_run(folder: Path) -> None:
         _, *arguments = shlex.split(command, comments=True)
         done = tastemix(*arguments)
         assert done.returncode == 0, done.stderr
+
+
+def test_no_model_is_evaluated_on_what_it_was_trained_on() -> None:
+    for page in (README, README.parent / "docs" / "command-line.md"):
+        for trained in re.findall(r"tastemix train (\S+) -o movies\.tastemix", page.read_text()):
+            assert f"evaluate movies.tastemix {trained}" not in page.read_text()
 
 
 def test_the_make_targets_exist() -> None:

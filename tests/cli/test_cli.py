@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -369,6 +370,16 @@ def test_a_model_keeps_the_titles_it_was_trained_with(ratings: Path, tmp_path: P
     found = tastemix("recommend", tmp_path / "m", "--user", "u3", "--include-seen", "--json")
     titles = {row["item"]: row["title"] for row in json.loads(found.stdout)}
     assert (titles["i1"], titles["i2"], titles["i3"]) == ("Pears", "Plums", "i3")
+    who = ("--user", "u3", "--json")
+    named = tastemix("predict", tmp_path / "m", *who, "--item", "Plums", "--item", "i3")
+    by_id = tastemix("predict", tmp_path / "m", *who, "--item", "i2", "--item", "i3")
+    assert json.loads(named.stdout) == json.loads(by_id.stdout)
+    drawn = ("plot", tmp_path / "m", "-o", tmp_path / "p.svg", "--kind", "explain", "--user", "u3")
+    assert tastemix(*drawn, "--item", "Plums").returncode == 0
+    assert "Plums" in (tmp_path / "p.svg").read_text()
+    unknown = tastemix("predict", tmp_path / "m", *who, "--item", "Figs").stderr
+    assert "item 'Figs' is not in the ratings" in unknown
+    assert "no item has this title, either" in unknown
     wrong = tastemix(*train, *options[:2], "--items-id", "key").stderr
     assert "there is no column 'key'; the columns are 'what', 'code'" in wrong
     assert "--items-id" in wrong
@@ -399,7 +410,7 @@ def test_integer_ids_are_typed_as_they_look(tmp_path: Path) -> None:
     assert [row["item"] for row in json.loads(done.stdout)] == [3]
     wrong = tastemix("recommend", tmp_path / "m", "--user", "ann")
     assert wrong.returncode == 2
-    assert "'ann' cannot be a user id" in wrong.stderr
+    assert "'ann' is no user id" in wrong.stderr
 
 
 def test_compare_prints_a_row_per_method(ratings: Path) -> None:
@@ -421,6 +432,23 @@ def test_compare_lets_anmf_choose_its_rank(ratings: Path) -> None:
     assert rows[1][7] == f"{expected['catalogue_precision_at_10'][0].as_py():.3f}"
     every = json.loads(tastemix("compare", ratings, "--folds", "2", "--rank", "2", "--json").stdout)
     assert every[-1]["method"] == "CNMF"
+
+
+def test_a_figure_that_finds_no_room_is_named(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "full.svg").symlink_to("/dev/full")
+    done = tastemix("plot", model, "-o", tmp_path / "full.svg")
+    assert done.returncode == 2
+    assert "full.svg cannot be written (No space left on device)" in done.stderr
+
+
+def test_a_port_that_cannot_be_had_says_to_choose_another(model: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = tastemix("serve", model, "--port", str(port))
+    assert done.returncode == 2
+    assert f"port {port} is in use: choose another --port" in done.stderr
+    beyond = tastemix("serve", model, "--port", "99999").stderr
+    assert "--port is 99999: it must be a whole number from 0 to 65,535" in beyond
 
 
 def test_search_reports_what_it_tried_and_chose(ratings: Path, tmp_path: Path) -> None:

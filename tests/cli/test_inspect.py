@@ -45,6 +45,19 @@ def test_many_values_share_bars() -> None:
     assert bars[0].name == "0 to 2"
 
 
+def test_what_nobody_gave_has_no_bar(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    values = [*range(13), *[100] * 200]
+    rows = [f"u{number},x,{value}" for number, value in enumerate(values)]
+    path.write_text("\n".join(["user,item,rating", *rows]))
+    lines = tastemix("inspect", path).stdout.splitlines()
+    assert any("91.6667 to 100" in line and "█" * 40 in line for line in lines)
+    assert any("8.33333 to 16.6667" in line and "│ █ " in line for line in lines)
+    empty = [line for line in lines if "50 to 58.3333" in line]
+    assert len(empty) == 1
+    assert "█" not in empty[0]
+
+
 def test_counts_ones_and_robots_are_pointed_out() -> None:
     user = [0] * 200 + [number // 20 for number in range(20, 1020)]
     item = [*range(200), *(number % 20 for number in range(1000))]
@@ -71,7 +84,9 @@ def test_the_command_prints_counts_bars_and_sentences(tmp_path: Path) -> None:
     path.write_text("\n".join(["user,item,rating", *rows]))
     assert "nothing looks wrong" in tastemix("inspect", path).stdout
     path.write_text("user,item\na,x\na,x\n")
-    assert "1 to 1, mean 1.00" in tastemix("inspect", path).stdout
+    plays = tastemix("inspect", path).stdout
+    assert "1 to 1, mean 1.00" in plays
+    assert "every row is a play or a click; train with --feedback implicit" in plays
     wrong = tastemix("inspect", path, "--user", "who")
     assert wrong.returncode == 2
     assert "there is no column 'who'" in wrong.stderr

@@ -78,6 +78,15 @@ def test_every_command_with_ratings_takes_a_messy_file(tmp_path: Path) -> None:
     assert tastemix("update", factors, path, *how).returncode == 0
 
 
+def test_a_comma_in_a_rating_hints_at_the_option(tmp_path: Path) -> None:
+    path = written(tmp_path, 'user,item,rating\na,x,"4,5"\na,y,2.5\n')
+    said = tastemix("inspect", path).stderr
+    assert "'4,5': it must be a number; if fractions are written so, give --decimal ,\n" in said
+    assert (
+        "row 1 is '2.5', and others have ','" in tastemix("inspect", path, "--decimal", ",").stderr
+    )
+
+
 def test_a_tab_may_be_typed_as_backslash_t(tmp_path: Path) -> None:
     path = written(tmp_path, lines("\t"))
     done = tastemix("inspect", path, "--delimiter", r"\t", "--json")

@@ -241,6 +241,12 @@ REFUSED: dict[str, tuple[str | bytes, dict[str, Any], type[DataError], str]] = {
         "row 0 .*written with delimiter= or quote='' \\(for none\\)",
     ),
     "both decimals": ('user,item,rating\na,x,"3,5"\na,y,2.5\n', {}, RatingError, "row 0 is '3,5'"),
+    "both decimals, as is said": (
+        'user,item,rating\na,x,"3,5"\na,y,2.5\n',
+        {"decimal": ","},
+        RatingError,
+        "row 1 is '2.5', and others have ',' before fractions: write all alike",
+    ),
     "UTF-8 that ends": (
         "user,item,rating\né,x,3\n".encode() + b"n,y,1\n" * 20_000 + b"\xe9,x,3\n",
         {},

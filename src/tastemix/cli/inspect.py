@@ -46,6 +46,7 @@ def inspect(
             if error.column != "rating" or rating != "rating":
                 raise
             found = inspecting.inspect(ratings, who, what, None, told=told)
+            rating = ""
     if as_json and not as_csv:
         print_json({"file": str(ratings), **asdict(found)})
         return
@@ -61,6 +62,8 @@ def inspect(
         say(f"[bold yellow]look at this:[/] {escape(choices.with_options(sentence))}")
     if not found.wrong:
         say("nothing looks wrong")
+    if not rating:
+        say("there are no ratings: every row is a play or a click; train with --feedback implicit")
 
 
 def _facts(found: inspecting.Inspection) -> dict[str, str]:
@@ -84,5 +87,9 @@ def _histogram(found: inspecting.Inspection) -> Table:
     table.columns[0].justify = table.columns[1].justify = "right"
     most = max(bar.count for bar in found.histogram)
     for bar in found.histogram:
-        table.add_row(bar.name, f"{bar.count:,}", "█" * max(1, round(WIDEST * bar.count / most)))
+        table.add_row(bar.name, f"{bar.count:,}", _bar(bar.count / most))
     return table
+
+
+def _bar(share: float) -> str:
+    return "█" * max(int(share > 0), round(WIDEST * share))

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from tastemix.cli import choices
 from tastemix.cli.console import say
+from tastemix.cli.saved import item_id
 from tastemix.cli.written import Written, as_written
 from tastemix.data.places import is_store
 from tastemix.errors import ParameterError
@@ -36,7 +37,9 @@ def plot(
     ] = None,
     one_item: Annotated[
         str | None,
-        typer.Option("--item", help="Item id, to explain; of a file, the column of item ids."),
+        typer.Option(
+            "--item", help="Item id or title, to explain; of a file, the column of item ids."
+        ),
     ] = None,
     rating: choices.Rating = "rating",
     missing: choices.MissingOption = None,
@@ -65,11 +68,16 @@ def plot(
         columns = one_user or "user", one_item or "item", rating
         table = choices.table(str(what), *columns, None, "last", missing=missing, **written)
         figure = table.plot()
-    figure.keep(output)
+    try:
+        figure.keep(output)
+    except OSError as error:
+        raise ParameterError(
+            f"{output} cannot be written ({error.strerror}): make room, or give another path"
+        ) from None
     say(f"drawn in [bold]{escape(str(output))}[/]")
 
 
 def _of_model(model: Model, kind: str, user: str | None, item: str | None) -> Any:
     if user is not None and item is not None:
-        return model.plot.explain(model.users.ids.typed(user), model.items.ids.typed(item))
+        return model.plot.explain(model.users.ids.typed(user), item_id(model, item))
     return getattr(model.plot, kind)()

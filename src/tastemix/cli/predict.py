@@ -36,7 +36,8 @@ def predict(
         list[str] | None,
         typer.Option(
             "--item",
-            help="Item id; repeat the option for more. With a file, the column of item ids.",
+            help="Item id, or title; repeat the option for more. With a file, the column of item "
+            "ids.",
         ),
     ] = None,
     std: Annotated[
@@ -60,7 +61,7 @@ def predict(
         if one_user is None or not some_items:
             raise ParameterError("there is nothing to predict: give a file, or --user and --item")
         fitted = load(model)
-        items: Any = pa.array([fitted.items.ids.typed(text) for text in some_items])
+        items: Any = pa.array([item_id(fitted, text) for text in some_items])
         users: Any = pa.array([fitted.users.ids.typed(one_user)] * len(items))
     else:
         if some_items and len(some_items) > 1:
@@ -84,7 +85,7 @@ def _predicted(fitted: Model, users: Any, items: Any, std: bool) -> pa.Table:
 
 def similar(
     model: choices.Saved,
-    item: Annotated[str | None, typer.Option("--item", help="Item id.")] = None,
+    item: Annotated[str | None, typer.Option("--item", help="Item id, or title.")] = None,
     user: Annotated[str | None, typer.Option("--user", help="User id.")] = None,
     n: Annotated[int, typer.Option("-n", help="Number of neighbours.")] = 5,
     items: choices.ItemsFile = None,

@@ -23,7 +23,9 @@ def item_id(model: Model, typed: str) -> Any:
     found = () if model.labels is None else model.labels.named(typed).tolist()
     try:
         return model.items.ids.typed(typed)
-    except TastemixError:
+    except TastemixError as error:
+        if model.labels is not None and not found:
+            raise type(error)(f"{error}; no item has this title, either") from None
         if not found:
             raise
     if len(found) > 1:

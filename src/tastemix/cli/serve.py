@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from contextlib import ExitStack
@@ -136,7 +137,15 @@ def _run(
         return Service(known, limits, guard, log, compared)
 
     family = socket.AF_INET6 if ":" in at[0] else socket.AF_INET
-    with socket.create_server(at, family=family, backlog=BACKLOG) as listening:
+    try:
+        listening = socket.create_server(at, family=family, backlog=BACKLOG)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise ParameterError(
+            f"port {at[1]} is in use: choose another --port, or 0 for a free one"
+        ) from None
+    with listening:
         Parent(made, folder, listening, workers, say, warn).run()
 
 

@@ -29,7 +29,7 @@ _PROBE = '"a",..\n'
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _NUMBER = re.compile(r"\s*[-+]?[0-9]*[.,]?[0-9]+([eE][-+]?[0-9]+)?\s*")
-_DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]+,[0-9]+\s*")
+DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]+,[0-9]+\s*")
 _SAID = re.compile(r"sep=(.)\r?\n")
 
 
@@ -223,7 +223,7 @@ def _column(rows: list[list[str]], column: Column | None) -> list[str]:
 
 
 def _has_comma(numbers: list[str]) -> bool:
-    return any(map(_DECIMAL_COMMA.fullmatch, numbers)) and not any("." in text for text in numbers)
+    return any(map(DECIMAL_COMMA.fullmatch, numbers)) and not any("." in text for text in numbers)
 
 
 def _quoted(text: str, dialect: Dialect, header: bool) -> frozenset[int]:

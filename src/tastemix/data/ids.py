@@ -108,7 +108,7 @@ class Ids:
             found = pa.array([text]).cast(self.values.type)[0].as_py()
         except pa.ArrowException:
             raise IdError(
-                f"{text!r} cannot be a {self.what} id of this model: they look like {self[0]!r}"
+                f"{text!r} is no {self.what} id of this model: they look like {self[0]!r}"
             ) from None
         self.number(found)
         return found

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tastemix.data import memory
 from tastemix.data.columns import ERRORS, is_text, positions
 from tastemix.data.dialect import (
+    DECIMAL_COMMA,
     ONE_BYTE,
     SAMPLE,
     SEPARATOR,
@@ -105,7 +106,9 @@ def _columns(
         for name, what in zip(columns[:2], ("user", "item"), strict=True)
     ]
     for name, what in zip(columns[2:], ("rating", "timestamp"), strict=False):
-        found.append(None if name is None else numbers(table[name], kinds[name], what))
+        found.append(
+            None if name is None else numbers(table[name], kinds[name], what, dialect.decimal)
+        )
     return found
 
 
@@ -466,13 +469,23 @@ def _printed_numbers(texts: pa.Array) -> pa.Array | None:
     return numbers if exact else None
 
 
-def numbers(column: pa.ChunkedArray, kind: pa.DataType, what: str) -> pa.ChunkedArray:
+def numbers(
+    column: pa.ChunkedArray, kind: pa.DataType, what: str, decimal: str = "."
+) -> pa.ChunkedArray:
     """A column of text as numbers or times; others as they are."""
     if not is_text(column.type):
         return column
     spelled = _spelled(_cast(column, pa.string(), what))
-    if kind == pa.float64() and not _any(pc.match_substring(spelled, ".")):
-        spelled = pc.replace_substring(spelled, ",", ".", max_replacements=1)
+    if kind == pa.float64():
+        dotted = pc.match_substring(spelled, ".")
+        if not _any(dotted):
+            spelled = pc.replace_substring(spelled, ",", ".", max_replacements=1)
+        elif decimal == "," and _any(pc.match_substring(spelled, ",")):
+            row = pc.index(dotted, True).as_py()
+            raise ERRORS[what](
+                f"the {what} in row {row} is {spelled[row].as_py()!r}, and others have ',' before "
+                "fractions: write all alike"
+            )
     return _cast(spelled, kind, what)
 
 
@@ -505,4 +518,6 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType, what: str) -> pa.ChunkedAr
     value, numeric = rest[0].as_py(), kind in (pa.int64(), pa.float64())
     wanted = "a number" if numeric else "UTF-8" if kind == pa.string() else str(kind)
     way = ", or give another encoding=" if kind == pa.string() else ""
+    if numeric and DECIMAL_COMMA.fullmatch(value):
+        way = "; if fractions are written so, give decimal=','"
     raise ERRORS[what](f"the {what} in row {row} is {value!r}: it must be {wanted}{way}") from None

@@ -78,8 +78,8 @@ class Names:
         missing = pc.index(written.is_null(), True).as_py()
         if missing >= 0:
             raise IdError(
-                f"a {ids.what} id is {ids[missing]!r} where others are numbers: every rating needs "
-                f"its {ids.what}"
+                f"one {ids.what} id is {ids[missing]!r} where others are numbers: every rating "
+                f"needs its {ids.what}"
             )
         typed, number = encode(written, ids.what)
         if typed.values.equals(ids.values):

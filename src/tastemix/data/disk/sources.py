@@ -288,7 +288,7 @@ class CsvFiles:
                     here = batch.slice(min(skip, len(batch)))
                     skip -= len(batch) - len(here)
                     for at in range(0, len(here), rows):
-                        yield _of_text(here.slice(at, rows), guess)
+                        yield _of_text(here.slice(at, rows), guess, part.dialect.decimal)
             except (pa.ArrowException, OSError, UnicodeError) as error:
                 said, way = first_line(error), "delimiter= or quote='' (for none)"
                 if reading_csv.is_of_encoding(error):
@@ -300,11 +300,11 @@ _UNLIMITED = 2**62
 """Bytes: rows are read a block at a time."""
 
 
-def _of_text(batch: pa.RecordBatch, guess: list[pa.DataType]) -> Batch:
+def _of_text(batch: pa.RecordBatch, guess: list[pa.DataType], decimal: str) -> Batch:
     user, item, rating, *times = (pa.chunked_array([column]) for column in batch.columns)
     kinds = [reading_csv.time_kind(kind) for kind in guess[3:]]
     return [
         *(pc.if_else(pc.equal(ids, ""), None, ids) for ids in (user, item)),
-        reading_csv.numbers(rating, pa.float64(), "rating"),
+        reading_csv.numbers(rating, pa.float64(), "rating", decimal),
         *(reading_csv.numbers(time, kinds[0], "timestamp") for time in times),
     ]
