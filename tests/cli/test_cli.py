@@ -447,8 +447,6 @@ def test_a_port_that_cannot_be_had_says_to_choose_another(model: Path) -> None:
         done = tastemix("serve", model, "--port", str(port))
     assert done.returncode == 2
     assert f"port {port} is in use: choose another --port" in done.stderr
-    beyond = tastemix("serve", model, "--port", "99999").stderr
-    assert "--port is 99999: it must be a whole number from 0 to 65,535" in beyond
 
 
 def test_search_reports_what_it_tried_and_chose(ratings: Path, tmp_path: Path) -> None:
