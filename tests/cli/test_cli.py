@@ -250,6 +250,13 @@ def test_recommend_prints_what_the_library_says(model: Path) -> None:
     assert len(json.loads(everything)) == 8
 
 
+def test_recommend_without_known_ratings_names_the_option(model: Path, tmp_path: Path) -> None:
+    tm.load(model).save(tmp_path / "small", ratings=False)
+    done = tastemix("recommend", tmp_path / "small", "--user", "u3")
+    assert done.returncode == 2
+    assert "what users have seen is not known: add --include-seen" in done.stderr
+
+
 def test_recommend_serves_several_users(model: Path) -> None:
     options = ("--user", "u3", "--user", "u5", "-n", "2")
     expected = tm.load(model).recommend(["u3", "u5"], 2).to_pylist()

@@ -64,6 +64,11 @@ def recommend(
         return
     ids = [fitted.users.ids.typed(typed) for typed in user or ()]
     asked = ids[0] if len(ids) == 1 else ids
+    if fitted.ratings is None and not include_seen:
+        raise ParameterError(
+            f"{model} was saved without its ratings, so what users have seen is not known: add "
+            "--include-seen"
+        )
     found = fitted.recommend(asked, n, seen=[] if include_seen else None)
     keep_or_show(found, output, as_json, as_csv)
 
