@@ -266,7 +266,7 @@ def _made(home: Path, keep: bool = True) -> Iterator[None]:
         ) from None
     finally:
         for path in new:
-            with suppress(OSError):  # Something is in it, or it was not made.
+            with suppress(OSError, ValueError):  # Something is in it, or it was not made.
                 path.rmdir()
 
 
