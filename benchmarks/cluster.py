@@ -38,7 +38,7 @@ from tastemix.engine.objective import Objective
 
 RESULTS = Path(__file__).parents[1] / "docs" / "performance" / "cluster.json"
 METHODS = {"RNMF": Objective(l1=0.2), "PRD": Objective(prior="dynamic")}
-STEPS, RANK, ROUNDS, CORES = 2, 20, 4, 2
+STEPS, RANK, ROUNDS, CORES = 2, 20, 8, 2
 CALIBRATED = (3, 6)
 """Workers of the clusters on which coefficients are measured: none that is predicted."""
 
