@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 
-import numpy as np
 import pytest
 
 import tastemix as tm
@@ -17,6 +16,7 @@ from tastemix.engine.objective import Objective
 from tests.conftest import random_ratings
 from tests.engine.problems import ISAS, OBJECTIVES, isa, steps
 from tests.engine.test_estimated import OBJECTIVE as ESTIMATED
+from tests.engine.test_one_at_a_time import half_step, long_session
 
 RATINGS = random_ratings(900, 500, 0.15, seed=1)  # several chunks a side
 
@@ -105,21 +105,14 @@ def test_sessions_in_several_python_threads_do_not_disturb_each_other() -> None:
 
 
 def test_ctrl_c_ends_a_half_step_before_it_is_done() -> None:
-    """One half-step of a minute: a signal after half a second ends it at once."""
-    rng = np.random.default_rng(0)
-    users, items, rank = 3000, 400, 256
-    ratings = tm.Ratings.from_arrays(
-        np.repeat(np.arange(users), items), np.tile(np.arange(items), users),
-        rng.integers(1, 6, users * items),
-    )  # fmt: skip
-    start = Pair(rng.random((users, rank), np.float32), rng.random((items, rank), np.float32))
-    session = CpuEngine().place(ratings).open(start)
+    """A signal after half a second ends it at once."""
+    session = long_session()
     # In a shell's background a process ignores SIGINT, and Python with it.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        session.half_step("users", Objective(), 0.0, max_updates=10**7)
+        half_step(session)
     signal.signal(signal.SIGINT, before)
     assert time.monotonic() - began < 10
 
