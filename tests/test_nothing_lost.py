@@ -28,7 +28,7 @@ from tastemix.errors import (
 )
 from tastemix.experiments import QUICK, reproduce
 from tastemix.experiments.runs import Log, Record, Run
-from tastemix.persistence import format
+from tastemix.persistence import checking
 from tests.cli.commands import tastemix
 from tests.conftest import random_ratings
 
@@ -148,7 +148,7 @@ def test_a_model_whose_squares_overflow_is_neither_saved_nor_loaded(
     with pytest.raises(ModelFileError, match=r"cannot be saved: .* squares overflow"):
         model.save(tmp_path)
     with monkeypatch.context() as unchecked:
-        unchecked.setattr(format, "_check", lambda _: None)
+        unchecked.setattr(checking, "check", lambda _: None)
         model.save(tmp_path)
     with pytest.raises(ModelFileError, match=r"damaged: .* squares overflow"):
         tm.load(tmp_path)

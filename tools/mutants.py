@@ -144,7 +144,7 @@ MUTANTS = [
     ),
     Mutant(
         "leading zeros in csv",
-        "data/reading_csv.py",
+        "data/spelling.py",
         "return numbers if numbers.cast(pa.string()).equals(bare) else None",
         "return numbers",
         "tests/data/test_reading.py",

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tastemix as tm
-from tastemix.data import reading_csv
+from tastemix.data import streams
 from tastemix.errors import ColumnError, DataError, IdError, ParameterError, RatingError
 
 Row = tuple[Any, Any, float]
@@ -333,7 +333,7 @@ def test_a_delimiter_of_two_characters_may_lie_across_what_is_read_at_once(
 ) -> None:
     text = b"a::b:c::::d:\n1::2::3:"
     (tmp_path / "r").write_bytes(text)
-    stream = reading_csv.opener(tmp_path / "r", None, None, "::")()
+    stream = streams.opener(tmp_path / "r", None, None, "::")()
     pieces = list(iter(lambda: stream.read(size), b""))
     assert all(len(piece) <= size for piece in pieces)
     assert b"".join(pieces) == text.replace(b"::", b"\x1f")

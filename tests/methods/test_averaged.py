@@ -221,6 +221,15 @@ def test_trial_lists_are_those_of_the_whole_catalogue(weights: tuple[float, floa
     assert spread.std() == pytest.approx(weights[1], rel=0.1)
 
 
+def test_half_of_the_weight_that_tastes_had_in_trials_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(blend, "_best", lambda tried: Weights(1.0, 1.0, 0.3))
+    head = METHOD.fit(RATINGS).ranking
+    parts = blend._Parts(RATINGS, head.factors, head.links)
+    assert head.weights == pytest.approx(parts.absolute(Weights(0.5, 1.0, 0.3)), rel=1e-3)
+
+
 def test_the_weights_follow_a_stretched_scale() -> None:
     half = RATINGS.by_user
     longer = tm.Ratings.from_numbers(

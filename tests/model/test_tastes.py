@@ -164,6 +164,17 @@ def test_common_attributes_name_nothing(dishes: tm.Model) -> None:
     assert dishes.tastes(1, attributes=everything)["name"].to_pylist() == plain
 
 
+@pytest.mark.parametrize(("having", "named"), [(7, False), (8, True)])
+def test_an_attribute_names_a_taste_where_half_of_its_typical_items_have_it(
+    dishes: tm.Model, having: int, named: bool
+) -> None:
+    rare = dishes.tastes(15)["item"].to_pylist()[:having]
+    table = {dish: ["rare" if dish in rare else "dish"] for dish in DISHES}
+    plain = dishes.tastes(1)["name"].to_pylist()[0]
+    found = dishes.tastes(1, attributes=table)["name"].to_pylist()[0]
+    assert found == ("rare" if named else plain)
+
+
 def test_tastes_with_the_same_attributes_are_told_apart_by_an_item(dishes: tm.Model) -> None:
     merged = {
         dish: "hot" if taste in ("spicy", "smoky") else taste for dish, taste in DISHES.items()

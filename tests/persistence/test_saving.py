@@ -30,7 +30,7 @@ import tastemix as tm
 from tastemix import persistence
 from tastemix.data import memory
 from tastemix.errors import ModelFileError
-from tastemix.persistence import folder, format, parquet
+from tastemix.persistence import checking, folder, parquet
 from tests.data.test_ids import PYTHON_IDS
 
 RATINGS = tm.Ratings.from_arrays(
@@ -746,9 +746,9 @@ def test_long_vectors_are_written_in_groups_of_rows_of_which_there_are_few(
 
 
 def test_the_limits_are_those_that_are_documented() -> None:
-    assert format.MOST_STEPS == 10**6
-    assert format.MOST_DYNAMIC_STEPS == 10**4
-    assert format.MOST_RANK == 2**16
+    assert checking.MOST_STEPS == 10**6
+    assert checking.MOST_DYNAMIC_STEPS == 10**4
+    assert checking.MOST_RANK == 2**16
     assert memory.MOST_EXPANSION == 100
     assert memory.SMALL == 2**26
 

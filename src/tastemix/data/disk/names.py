@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tastemix.data import reading_csv
+from tastemix.data import spelling
 from tastemix.data.disk.arrays import save_folder
 from tastemix.data.ids import Ids, Indices, encode
 from tastemix.errors import IdError
@@ -74,7 +74,7 @@ class Names:
         ids = gathered.ids()
         if guess is None:
             return Names(ids)
-        written = reading_csv.ids_of(pa.chunked_array([ids.values]), guess, ids.what)
+        written = spelling.ids_of(pa.chunked_array([ids.values]), guess, ids.what)
         missing = pc.index(written.is_null(), True).as_py()
         if missing >= 0:
             raise IdError(

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tastemix.data import reading_csv, reading_parquet
+from tastemix.data import reading_csv, reading_parquet, spelling
 from tastemix.data.columns import ERRORS, first_line, is_text, named, positions
 from tastemix.data.dialect import Column, Told
 from tastemix.data.disk import frames
@@ -276,7 +276,7 @@ class CsvFiles:
         """See Source.guesses: a column is of numbers if it seems so in all files."""
         columns = [[guess[number] for guess in self._guesses] for number in range(2)]
         return [
-            next((kind for kind in kinds if kind not in reading_csv.NUMERIC), kinds[0])
+            next((kind for kind in kinds if kind not in spelling.NUMERIC), kinds[0])
             for kinds in columns
         ]
 
@@ -302,9 +302,9 @@ _UNLIMITED = 2**62
 
 def _of_text(batch: pa.RecordBatch, guess: list[pa.DataType], decimal: str) -> Batch:
     user, item, rating, *times = (pa.chunked_array([column]) for column in batch.columns)
-    kinds = [reading_csv.time_kind(kind) for kind in guess[3:]]
+    kinds = [spelling.time_kind(kind) for kind in guess[3:]]
     return [
         *(pc.if_else(pc.equal(ids, ""), None, ids) for ids in (user, item)),
-        reading_csv.numbers(rating, pa.float64(), "rating", decimal),
-        *(reading_csv.numbers(time, kinds[0], "timestamp") for time in times),
+        spelling.numbers(rating, pa.float64(), "rating", decimal),
+        *(spelling.numbers(time, kinds[0], "timestamp") for time in times),
     ]
