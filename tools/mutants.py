@@ -110,8 +110,8 @@ MUTANTS = [
     Mutant(
         "coefficients of uncertainty",
         "model/uncertainty.py",
-        "[np.ones(len(place)), place, place**2]",
-        "[np.ones(len(place)), place, place**3]",
+        "1.0, place, place * place",
+        "1.0, place, place * place * place",
         "tests/model/test_noise.py",
     ),
     Mutant(
@@ -174,18 +174,18 @@ MUTANTS = [
         "order of a save",
         "persistence/folder.py",
         """\
-                for file, content in contents.items():
-                    os.replace(_beside(home, content), home / file)
-                beside = _beside(home, index)
-                os.fsync(handle)
-                os.replace(beside, home / INDEX)
+            for file, beside in made.items():
+                os.replace(beside, home / file)
+            beside = _beside(home, _to_json(index))
+            os.fsync(handle)
+            os.replace(beside, home / INDEX)
 """,
         """\
-                beside = _beside(home, index)
-                os.fsync(handle)
-                os.replace(beside, home / INDEX)
-                for file, content in contents.items():
-                    os.replace(_beside(home, content), home / file)
+            beside = _beside(home, _to_json(index))
+            os.fsync(handle)
+            os.replace(beside, home / INDEX)
+            for file, beside in made.items():
+                os.replace(beside, home / file)
 """,
         "tests/persistence/test_saving.py",
     ),
