@@ -119,7 +119,7 @@ class Averaged:
                 first = Begun(lasting(recipe, 0 if ended else rest), tried, begun)
             scores, history = fits.mean(recipe, self.members, part, patience, first)
             if self.most_tastes is not None:
-                scores = grouped(scores, stars.by_item.counts, self.most_tastes)
+                scores = grouped(scores, ratings.item_sums[1], self.most_tastes)
             ranking = method.ordered_by(fits, scores, learning, tried) if self.ranking else None
             errors = uncertainty.estimate(
                 placed, scores, stars.scale, learning.fits.placed, learning.unseen, tried

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tastemix.data.ratings import Half, Ratings, Side
-from tastemix.engine.base import Errors, Fold, Spread, StepReport, update_bound
+from tastemix.engine.base import Errors, Spread, StepReport, update_bound
 from tastemix.engine.cuda import draws, halves, lists
 from tastemix.engine.cuda.choices import Choices, Ridges
+from tastemix.engine.cuda.fixed import CudaFixed
 from tastemix.engine.cuda.halves import CudaHalf
-from tastemix.engine.cuda.kernels import INT, LONG, Kernels, kernels_for, width_of
+from tastemix.engine.cuda.kernels import INT, kernels_for, width_of
 from tastemix.engine.cuda.mover import Mover, Pulled
 from tastemix.engine.cuda.neighbours import neighbours
+from tastemix.engine.cuda.rows import movable, room, started, totals_of
 from tastemix.engine.cuda.space import Space
 from tastemix.engine.neighbours import Settings
 from tastemix.engine.objective import CHOICE_ITERATIONS, Objective
@@ -27,18 +28,6 @@ from tastemix.engine.searching import Listed, Scored
 from tastemix.engine.sides import OTHER, SIDES, Floats, Held, Matrix, Pair, Pull, Pulls
 from tastemix.engine.start import RandomStart, Start
 from tastemix.engine.totals import Totals, gram_of, least_ridge, linear_of, unknown_power
-from tastemix.errors import EngineError
-
-
-@contextmanager
-def _room() -> Iterator[None]:
-    """A card that is full ends in one sentence."""
-    try:
-        yield
-    except cp.cuda.memory.OutOfMemoryError as error:
-        raise EngineError(
-            f"the card is full ({error}): use a smaller rank, fewer ratings or engine 'cpu'"
-        ) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,20 +58,20 @@ class CudaPlaced:
         rank = start.users.shape[1] if isinstance(start, Pair) else len(start.items(0, 1)[0])
         rows = [self.halves[side].rows for side in SIDES]
         halves.check_room(4 * width_of(rank) * (sum(rows) + max(rows)), "the factors")
-        with _room():
+        with room():
             return CudaSession(
                 self, start, rank, held, pulls, self.shift if shift is None else shift
             )
 
     def part(self, ratings: Ratings) -> CudaPart:
         """See Placed.part."""
-        with _room():
+        with room():
             return CudaPart(halves.on_card(ratings.by_user))
 
     def split(self, seed: int, share: float) -> tuple[CudaPlaced, CudaPart]:
         """See Placed.split."""
         own = self.halves["users"]
-        with _room():
+        with room():
             taken = draws.taken(self.ratings, seed, share)
             unseen = CudaPart(halves.chosen(own, taken))
             seen = halves.chosen(own, ~taken)
@@ -90,7 +79,7 @@ class CudaPlaced:
 
     def neighbours(self, settings: Settings, stars: Callable[[Any], Any]) -> Half | None:
         """See Linking.neighbours."""
-        with _room():
+        with room():
             return neighbours(self.halves["users"], self.halves["items"], settings, stars)
 
     def close(self) -> None:
@@ -123,8 +112,8 @@ class CudaSession:
         self._pulls = pulls
         self._kept: tuple[dict[Side, Any], Pulls | None] | None = None
         for side in SIDES:
-            self._rows[side] = _started(self._kernels, start, side, self._halves[side].rows)
-            self._movable[side] = _movable(self._kernels, rank, self._held.of(side))
+            self._rows[side] = started(self._kernels, start, side, self._halves[side].rows)
+            self._movable[side] = movable(self._kernels, rank, self._held.of(side))
         self._mover = Mover(self._kernels, max(half.rows for half in self._halves.values()))
         self._space = Space(self._kernels.width)
 
@@ -132,7 +121,7 @@ class CudaSession:
         self, side: Side, objective: Objective, tolerance: float, max_updates: int | None = None
     ) -> StepReport:
         """See Session.half_step."""
-        with _room():
+        with room():
             return self._half_step(side, objective, tolerance, max_updates)
 
     def _half_step(
@@ -231,7 +220,7 @@ class CudaSession:
         if known is None or (objective.unknown_weight and not len(known.gram)):
             centres = self._choices[side].centres if objective.chosen else None
             gram = objective.unknown_weight != 0
-            known = _totals(
+            known = totals_of(
                 self._kernels, self._rows[side], self._rank, self._halves[side], centres, gram
             )
             self._totals[side, objective.centre] = known
@@ -301,48 +290,6 @@ class CudaSession:
         return narrow
 
 
-class CudaFixed:
-    """A factor on the card, with the sums that a prior needs."""
-
-    def __init__(self, factor: Matrix) -> None:
-        self._rank = factor.shape[1]
-        self._kernels = kernels_for(self._rank)
-        self._rows = _padded(self._kernels, factor)
-        self._known: Totals | None = None
-
-    def rows(self, fold: Fold) -> Matrix:
-        """See Fixed.rows."""
-        with _room():
-            return self._folded(fold)
-
-    def _folded(self, fold: Fold) -> Matrix:
-        objective, kernels, half = fold.objective, self._kernels, halves.on_card(fold.half)
-        if objective.unknown_weight and self._known is None:
-            self._known = _totals(kernels, self._rows, self._rank, None, None, gram=True)
-        fixed = self._known if objective.unknown_weight else None
-        centre = fold.start.mean(axis=0, dtype=np.float64) if objective.centred else None
-        target = objective.target(fold.shift)
-        moving = _padded(kernels, fold.start)
-        wide = [None if x is None else _padded(kernels, x) for x in (fold.centres, fold.ridges)]
-        mover = Mover(kernels, half.rows)
-        for _ in range(fold.times):
-            mover.move(
-                half,
-                moving,
-                self._rows,
-                _movable(kernels, self._rank, fold.held),
-                cp.empty_like(moving),
-                objective,
-                fold.shift,
-                gram_of(objective, fixed),
-                linear_of(objective, target, self._rank, fixed, centre),
-                Pulled(*wide),
-                0.0,
-                fold.max_updates,
-            )
-        return np.ascontiguousarray(moving.get()[:, : self._rank])
-
-
 class CudaEngine:
     """The engine on the card in use."""
 
@@ -352,51 +299,15 @@ class CudaEngine:
         """See Engine.place."""
         users, items = len(ratings.users), len(ratings.items)
         halves.check_room(halves.bytes_needed(len(ratings), users, items, 1), "the ratings")
-        with _room():
+        with room():
             return CudaPlaced(halves.on_card(ratings.by_user), items, ratings.scale, ratings.shift)
 
     def fix(self, factor: Matrix) -> CudaFixed:
         """See Engine.fix."""
-        with _room():
+        with room():
             return CudaFixed(factor)
 
     def best(self, scored: Scored, seen: Half, allowed: NDArray[np.uint8] | None, n: int) -> Listed:
         """See Searching.best."""
-        with _room():
+        with room():
             return lists.best(scored, seen, allowed, n)
-
-
-def _padded(kernels: Kernels, rows: Matrix) -> Any:
-    wide = cp.zeros((len(rows), kernels.width), cp.float32)
-    wide[:, : rows.shape[1]] = cp.asarray(rows, cp.float32)
-    return wide
-
-
-def _started(kernels: Kernels, start: Start, side: Side, count: int) -> Any:
-    if isinstance(start, Pair):
-        return _padded(kernels, start.of(side))
-    wide = cp.zeros((count, kernels.width), cp.float32)
-    row = getattr(start, side)(0, 1)
-    wide[:, : row.shape[1]] = cp.asarray(row)
-    if side == "users":
-        draws.fill(wide, start)
-    return wide
-
-
-def _movable(kernels: Kernels, rank: int, held: tuple[int, ...]) -> Any:
-    movable = np.zeros(kernels.width, np.float32)
-    movable[:rank] = 1
-    movable[list(held)] = 0
-    return cp.asarray(movable)
-
-
-def _totals(
-    kernels: Kernels, rows: Any, rank: int, half: CudaHalf | None, centres: Any, gram: bool
-) -> Totals:
-    count = len(rows)
-    none = np.uint64(0)
-    pointers = none if half is None else half.pointers
-    rest = none if centres is None else centres, pointers, LONG(count)
-    sums = kernels.sums("totals", count, rows, *rest, kinds=3).get().reshape(3, -1)
-    matrix = kernels.gram(rows).get()[:rank, :rank].ravel() if gram else np.empty(0)
-    return Totals(count, sums[0, :rank], float(sums[1].sum()), float(sums[2].sum()), matrix)
