@@ -238,7 +238,7 @@ def milliseconds(seconds: float | None) -> str:
 def draw(found: Row, folder: Path) -> None:
     """The tables and the chart."""
     lines = [*of_steps(found), "", *of_fits(found), "", *of_lists(found["lists"]), ""]
-    lines += [f"Steps: commit {found['commit']}; fits and lists: {found['rest_commit']}."]
+    lines += [f"Steps of commit {found['commit']}, fits and lists of {found['rest_commit']}."]
     (folder / "gpu.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -259,7 +259,7 @@ def draw(found: Row, folder: Path) -> None:
         left.set(xlabel="ratings", ylabel="milliseconds a step")
         right.set(xlabel="ratings", ylabel="seconds of tm.fit, transfer included")
         for axes in (left, right):
-            axes.legend(frameon=False, fontsize=8)
+            axes.legend(frameon=False, fontsize=8, loc="upper left")
             axes.spines[["top", "right"]].set_visible(False)
         figure.savefig(folder / "gpu.svg", format="svg", metadata={"Date": None, "Creator": None})
 
