@@ -526,6 +526,26 @@ def test_blocks_see_what_others_held_when_they_were_asked() -> None:
     assert there.asked == [("users", ["z"], ["again"]), ("users", [], ["again"])]
 
 
+def test_all_that_ask_get_one_copy_until_the_block_changes() -> None:
+    from tastemix.engine.block import Block, Rated
+    from tastemix.engine.dask.copies import Copies
+
+    rows = np.arange(12, dtype=np.float32).reshape(4, 3)
+    half = tm.Ratings.from_arrays([0, 1, 2, 3], [0, 1, 0, 1], [1.0, 2.0, 3.0, 4.0]).by_user
+    block = Block(Rated(half, 2), rows, (), 0.0, 512, lambda name: np.empty(0, np.float32))
+    copies = Copies()
+    first = copies.of(block, "rows")
+    assert copies.of(block, "rows") is first
+    block.put("rows", rows + 1)
+    np.testing.assert_array_equal(first, rows)  # nobody said that it changed
+    copies.outdate()
+    second = copies.of(block, "rows")
+    np.testing.assert_array_equal(second, rows + 1)
+    assert np.shares_memory(first, second)
+    assert not np.shares_memory(second, block.rows.get())
+    assert copies.of(block, "scale") is block.shown("scale")
+
+
 def test_dask_is_imported_only_when_it_is_used() -> None:
     import subprocess
     import sys

@@ -93,16 +93,22 @@ def test_a_worker_is_shown_the_rows_that_its_blocks_need(client: Any, small: Non
 
 
 def _count() -> None:
-    """Have this worker count the bytes it is shown."""
+    """Have this worker count the bytes it is shown, those of its own blocks too."""
     from tastemix.engine.dask import question
 
-    put, counted = question._put, [0]
+    before, counted = (question._put, question._put_own), [0]
 
     def counting(places: Any, pieces: Any, seen: Any) -> None:
         counted[0] += sum(piece.nbytes for piece in pieces)
-        put(places, pieces, seen)
+        before[0](places, pieces, seen)
 
-    question._put, question._before, question._counted = counting, put, counted  # type: ignore[attr-defined]
+    def counting_own(wanted: Any, seen: Any) -> None:
+        rows = [len(question._numbers(seen.table, place)) for place in wanted.places]
+        counted[0] += 4 * seen.rows.rank * sum(rows)
+        before[1](wanted, seen)
+
+    question._put, question._put_own = counting, counting_own
+    question._before, question._counted = before, counted  # type: ignore[attr-defined]
 
 
 def _counted() -> int:
@@ -114,7 +120,7 @@ def _counted() -> int:
 def _end_counting() -> None:
     from tastemix.engine.dask import question
 
-    question._put = question._before  # type: ignore[attr-defined]
+    question._put, question._put_own = question._before  # type: ignore[attr-defined]
 
 
 def test_a_table_is_sent_once(client: Any, small: None) -> None:
@@ -122,11 +128,11 @@ def test_a_table_is_sent_once(client: Any, small: None) -> None:
     session = there.open(RandomStart(4, 1))
     session.half_step("items", METHODS["RNMF"], 1e-3)
     known = client.run(_remember, there.layout.fit)  # type: ignore[attr-defined]
-    assert [*known.values()] == [3, 3, 3]  # what each worker needs of users
+    assert [*known.values()] == [2, 2, 2]  # what each of the others needs of users
     session.half_step("users", METHODS["RNMF"], 1e-3)
     session.half_step("items", METHODS["RNMF"], 1e-3)
     now = client.run(_remembered, there.layout.fit)  # type: ignore[attr-defined]
-    assert [*now.values()] == [(6, 3)] * 3  # and of items; the first are as they were
+    assert [*now.values()] == [(4, 2)] * 3  # and of items; the first are as they were
     there.close()
 
 

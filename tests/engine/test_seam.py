@@ -95,6 +95,26 @@ def test_sums_are_those_of_numpy_and_made_of_spans_of_rows() -> None:
     np.testing.assert_array_equal(summed(chunks, _native.CHUNK_ROWS), summed(spans, 2**16))
 
 
+def test_rows_are_copied_from_other_rows_and_into_memory_that_is_there() -> None:
+    whole = np.arange(60, dtype=np.float32).reshape(20, 3)
+    native, other = _native.Rows(20, 3), _native.Rows(whole)
+    native.put(12, _native.Rows(whole[:8]))
+    native.put(2, other, np.array([7, 0, 19], np.int32))
+    expected = np.zeros((20, 3), np.float32)
+    expected[12:], expected[2:5] = whole[:8], whole[[7, 0, 19]]
+    into = np.full((20, 3), np.nan, np.float32)
+    native.get(into)
+    np.testing.assert_array_equal(into, expected)
+    np.testing.assert_array_equal(native.get(), expected)
+    with pytest.raises(IndexError):
+        native.put(0, other, np.array([20], np.int32))
+    for first, rows in ((-1, other), (1, other), (0, _native.Rows(2, 4))):
+        with pytest.raises(ValueError, match=r"rows of another shape|different ranks"):
+            native.put(first, rows)
+    with pytest.raises(ValueError, match="shape"):
+        native.get(into[1:])
+
+
 def test_the_mean_of_many_rows_is_exact() -> None:
     """In float32 the mean of 20 million rows of .7 is .714."""
     factors = tm.Factors(np.full((2**24, 1), 0.7, np.float32), np.ones((1, 1), np.float32))

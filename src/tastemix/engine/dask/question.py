@@ -68,6 +68,7 @@ def _done(question: Question, here: str) -> list[Any]:
     for place in question.blocks[here]:
         desk, result = desk_of(here, place.fit), None
         block = block_of(desk, place, question.session)
+        desk.copies[question.session, place.side, place.number].outdate()
         for work, arguments in question.steps:
             if work == "errors_on":
                 arguments = part_of(desk, place, question.session, *arguments)
@@ -119,6 +120,9 @@ async def _see(question: Question, view: View, dask_worker: Any) -> None:
 
 async def _bring(address: str, wanted: Wanted, seen: Seen, dask_worker: Any) -> None:
     """Put the rows that a worker has where they belong."""
+    if address == wanted.asker:
+        await asyncio.to_thread(_put_own, wanted, seen)
+        return
     pieces = await _asked(address, wanted, dask_worker)
     if pieces is None and seen.table is not None:
         numbers = [_numbers(seen.table, place) for place in wanted.places]
@@ -134,39 +138,58 @@ def _numbers(table: Table, place: Place) -> Indices:
 
 async def _asked(address: str, wanted: Wanted, dask_worker: Any) -> Any:
     """What a worker shows; None if it has to know the table first."""
-    if address == dask_worker.address:
-        return await show(wanted, dask_worker)
     answered = await dask_worker.rpc(address).run(function=_SHOW, args=pickle.dumps((wanted,)))
     if answered["status"] != "OK":
         raise clean_exception(**answered)[1] or RuntimeError(address)
     return answered["result"]
 
 
+def _put_own(wanted: Wanted, seen: Seen) -> None:
+    """Likewise, from blocks of the same worker."""
+    table, rows = seen
+    for place in wanted.places:
+        block = block_of(desk_of(wanted.asker, place.fit), place, wanted.session)
+        found, numbers = block.shown(wanted.name), None if table is None else _numbers(table, place)
+        if isinstance(rows, _native.Rows):
+            assert isinstance(found, _native.Rows)
+            rows.put(_first(table, place), found, numbers)
+        else:
+            _put([place], [block.vector(wanted.name, numbers)], seen)
+
+
 def _put(places: list[Place], pieces: list[Matrix], seen: Seen) -> None:
     table, rows = seen
     for place, piece in zip(places, pieces, strict=True):
-        first = place.first if table is None else table.within(place.first, place.last).start
+        first = _first(table, place)
         if isinstance(rows, _native.Rows):
             rows.put(first, piece)
         else:
             rows[first : first + len(piece)] = piece
 
 
+def _first(table: Table | None, place: Place) -> int:
+    """Where the rows of a block begin among those that are looked at."""
+    return place.first if table is None else table.within(place.first, place.last).start
+
+
 async def show(wanted: Wanted, dask_worker: Any) -> list[Matrix] | None:
     """What blocks of this worker hold of this name; None if it is not known which rows of it."""
-    here, (places, session, name) = dask_worker.address, wanted[:3]
-    blocks = [block_of(desk_of(here, place.fit), place, session) for place in places]
-    numbers: list[Any] = [None] * len(places)
-    if wanted.table is not None:
-        routes, key = desk_of(here, places[0].fit).routes, (wanted.asker, wanted.of)
-        if wanted.numbers is not None:
-            routes[key] = Route(wanted.table, places, wanted.numbers)
-        route = routes.get(key)
-        if route is None or route[:2] != (wanted.table, places):
-            return None
-        numbers = route.numbers
+    places, session, name = wanted[:3]
+    desk = desk_of(dask_worker.address, places[0].fit)
+    blocks = [block_of(desk, place, session) for place in places]
+    if wanted.table is None:
+        copies = [desk.copies[session, place.side, place.number] for place in places]
+        return await asyncio.to_thread(
+            lambda: [copy.of(block, name) for copy, block in zip(copies, blocks, strict=True)]
+        )
+    key = wanted.asker, wanted.of
+    if wanted.numbers is not None:
+        desk.routes[key] = Route(wanted.table, places, wanted.numbers)
+    route = desk.routes.get(key)
+    if route is None or route[:2] != (wanted.table, places):
+        return None
     return await asyncio.to_thread(
-        lambda: [block.vector(name, some) for block, some in zip(blocks, numbers, strict=True)]
+        lambda: [block.vector(name, of) for block, of in zip(blocks, route.numbers, strict=True)]
     )
 
 

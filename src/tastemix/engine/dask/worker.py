@@ -19,6 +19,7 @@ from tastemix.data.ratings import Side
 from tastemix.engine import _native
 from tastemix.engine.block import Block, Rated, Shown
 from tastemix.engine.dask.cluster import LostWorkerError
+from tastemix.engine.dask.copies import Copies
 from tastemix.engine.dask.routing import Table, renumbered, table_of
 from tastemix.engine.dask.shelf import Shelf
 from tastemix.engine.sides import OTHER, Held
@@ -99,6 +100,8 @@ class Desk:
     mapped: dict[str, Mapped] = field(default_factory=dict)
     """By side, or by the name of a part."""
     blocks: dict[tuple[Opened, Side, int], Block] = field(default_factory=dict)
+    copies: dict[tuple[Opened, Side, int], Copies] = field(default_factory=dict)
+    """Of what these blocks hold."""
     seen: dict[tuple[Opened, Side, Sight], Seen] = field(default_factory=dict)
     """The rows that the blocks of a side look at."""
     routes: dict[tuple[str, str], Route] = field(default_factory=dict)
@@ -200,6 +203,7 @@ def start(block: Place, opening: Opening) -> None:
     _forget(desk, opening.session[0], but=opening.session)
     desk.routes.clear()  # some may be of workers that are gone; the others say theirs again
     desk.blocks[opening.session, side, block.number] = made
+    desk.copies[opening.session, side, block.number] = Copies()
 
 
 def part_of(
@@ -236,7 +240,9 @@ def save(block: Place, session: Opened, shelf: Shelf, prefix: str) -> tuple[list
 
 def put(block: Place, session: Opened, name: str, shelf: Shelf, at: str) -> None:
     """Take rows of this name from the shelf."""
-    made = block_of(_desk(block.fit), block, session)
+    desk = _desk(block.fit)
+    made = block_of(desk, block, session)
+    desk.copies[session, block.side, block.number].outdate()
     made.put(name, shelf.rows(at, block.first, block.last))
 
 
@@ -255,7 +261,7 @@ def _forget(desk: Desk, session: str, but: Opened | None = None) -> None:
     def stays(opened: Opened) -> bool:
         return opened[0] != session or opened == but
 
-    held: tuple[dict[Any, Any], ...] = desk.blocks, desk.seen
+    held: tuple[dict[Any, Any], ...] = desk.blocks, desk.copies, desk.seen
     for things in held:
         for key in list(things):
             if not stays(key[0]):

@@ -22,18 +22,29 @@ using namespace nb::literals;
 namespace tastemix {
 namespace {
 
+template <class F> void copying(F&& copy) {      // while other threads run Python
+    const Released gil;
+    copy();
+}
+
 nb::ndarray<nb::numpy, float, nb::ndim<2>> matrix(const Rows& rows) {
     const auto count = std::size_t(rows.count), rank = std::size_t(rows.rank);
     Fresh<float> out(count * rank);
-    rows.get(out.data);
+    copying([&] { rows.get(out.data); });
     return {out.data, {count, rank}, out.owner};
+}
+
+void get_into(const Rows& rows, nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> values) {
+    if (int64_t(values.shape(0)) != rows.count || int(values.shape(1)) != rows.rank)
+        throw std::invalid_argument("factor of another shape");
+    copying([&] { rows.get(values.data()); });
 }
 
 nb::ndarray<nb::numpy, float, nb::ndim<2>> taken(const Rows& rows, Line<int32_t> numbers) {
     check_ids(numbers, std::size_t(rows.count));
     const auto rank = std::size_t(rows.rank);
     Fresh<float> out(numbers.size() * rank);
-    rows.take(numbers.data(), int64_t(numbers.size()), out.data);
+    copying([&] { rows.take(numbers.data(), int64_t(numbers.size()), out.data); });
     return {out.data, {numbers.size(), rank}, out.owner};
 }
 
@@ -54,12 +65,16 @@ void make_empty(Rows* at, int64_t count, int rank) {
     new (at) Rows(count, rank);
 }
 
+void check_place(const Rows& rows, int64_t first, int64_t count, int rank) {
+    if (first < 0 || count > rows.count - first || rank != rows.rank)
+        throw std::invalid_argument("rows of another shape");
+}
+
 // Rows `first` on.
 void put(Rows& rows, int64_t first, const Matrix& values) {
-    const auto last = first + int64_t(values.shape(0));
-    if (first < 0 || last > rows.count || int(values.shape(1)) != rows.rank)
-        throw std::invalid_argument("rows of another shape");
-    rows.put(first, last, values.data());
+    const auto count = int64_t(values.shape(0));
+    check_place(rows, first, count, int(values.shape(1)));
+    copying([&] { rows.put(first, first + count, values.data()); });
 }
 
 int64_t checked_group(int64_t group) {
@@ -70,6 +85,18 @@ int64_t checked_group(int64_t group) {
 void check_alike(const Rows& one, const Rows& other) {
     if (one.rank != other.rank || one.kernels.width != other.kernels.width)
         throw std::invalid_argument("factors of different ranks or instruction sets");
+}
+
+// Rows `first` on, from another factor: all of it, or its rows of these numbers.
+void put_rows(Rows& rows, int64_t first, const Rows& other, const std::optional<Line<int32_t>>& numbers) {
+    check_alike(rows, other);
+    if (numbers) check_ids(*numbers, std::size_t(other.count));
+    const int64_t count = numbers ? int64_t(numbers->size()) : other.count;
+    check_place(rows, first, count, other.rank);
+    copying([&] {
+        if (numbers) rows.put(first, other, numbers->data(), count);
+        else rows.put(first, other);
+    });
 }
 
 nb::ndarray<nb::numpy, double, nb::ndim<2>> table(const std::vector<double>& values, int64_t columns) {
@@ -351,7 +378,9 @@ NB_MODULE(_native, m) {
         .def("__init__", make_empty)
         .def("set", fill)
         .def("put", put)
+        .def("put", put_rows, "first"_a, "other"_a, "numbers"_a.none() = nb::none())
         .def("get", matrix)
+        .def("get", get_into)
         .def("take", taken)
         .def_ro("rank", &Rows::rank)
         .def("sums", bound_sums, "half"_a.none(), "centres"_a.none(), "gram"_a, "group"_a = span_rows);

@@ -93,6 +93,15 @@ void Rows::take(const int32_t* numbers, int64_t some, float* rows) const {
     for (int64_t place = 0; place < some; place++) std::copy_n(row(numbers[place]), rank, rows + place * rank);
 }
 
+void Rows::put(int64_t first, const Rows& other) {
+    std::copy_n(other.row(0), other.count * kernels.width, row(first));
+}
+
+void Rows::put(int64_t first, const Rows& other, const int32_t* numbers, int64_t some) {
+    for (int64_t place = 0; place < some; place++)
+        std::copy_n(other.row(numbers[place]), kernels.width, row(first + place));
+}
+
 std::vector<Sums> sums_of(const Rows& rows, const Half* half, const Rows* centres, bool gram, int64_t group,
                           Poll poll) {
     const int64_t width = rows.kernels.width, rank = rows.rank;

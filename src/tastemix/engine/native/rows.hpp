@@ -57,6 +57,9 @@ class Rows {                // a factor: `rank` floats a row, padded with zeros 
     void put(int64_t first, int64_t last, const float* rows);
     void get(float* rows) const;
     void take(const int32_t* numbers, int64_t some, float* rows) const;     // those of these numbers
+    // Rows `first` on are those of another factor, or its rows of these numbers.
+    void put(int64_t first, const Rows& other);
+    void put(int64_t first, const Rows& other, const int32_t* numbers, int64_t some);
 
     float* row(int64_t number) { return data_.get() + number * kernels.width; }
     const float* row(int64_t number) const { return data_.get() + number * kernels.width; }
