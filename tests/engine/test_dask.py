@@ -18,7 +18,7 @@ from tastemix.data.disk import writing
 from tastemix.engine import CpuEngine, Session
 from tastemix.engine.objective import Objective
 from tastemix.engine.session import BlockSession
-from tastemix.model import everyone
+from tastemix.model import for_all
 from tests.conftest import random_ratings
 from tests.engine.problems import steps
 from tests.engine.test_estimated import OBJECTIVE as ESTIMATED
@@ -26,6 +26,7 @@ from tests.engine.test_estimated import OBJECTIVE as ESTIMATED
 distributed = pytest.importorskip("distributed")
 from tastemix.engine.dask import Dask, cluster, placed, spreading  # noqa: E402
 from tastemix.engine.dask.cluster import Cluster  # noqa: E402
+from tastemix.engine.dask.shelf import Shelf  # noqa: E402
 from tastemix.engine.dask.team import DaskTeam, Layout  # noqa: E402
 
 RATINGS = random_ratings(3000, 2600, 0.006, seed=1)
@@ -170,7 +171,7 @@ def test_a_fit_whose_scheduler_was_lost_goes_on_by_the_same_call(
 def test_everyones_recommendations_are_written_by_the_workers(
     client: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(everyone, "PART_ROWS", 4000)
+    monkeypatch.setattr(for_all, "PART_ROWS", 4000)
     model = tm.RNMF(3, steps=2).fit(RATINGS)
     model.recommend_all(5, to=tmp_path / "far", engine="dask")
     model.recommend_all(5, to=tmp_path / "near")
@@ -186,6 +187,36 @@ def test_everyones_recommendations_are_written_by_the_workers(
         return len(spreading._BEGUN)
 
     assert sum(client.run(held).values()) == 0
+
+
+def test_recommendations_are_written_to_an_address(
+    client: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a file system of fsspec, which Arrow does not know to be this disk."""
+    monkeypatch.setattr(for_all, "PART_ROWS", 4000)
+    model = tm.CNMF(3, steps=2).fit(RATINGS)
+    to = f"blockcache::file://{tmp_path}/lists"
+    model.recommend_all(5, to=to, engine="dask")
+    assert sorted(os.listdir(tmp_path / "lists")) == [f"part-0000{n}.parquet" for n in range(4)]
+    assert pq.read_table(tmp_path / "lists").equals(model.recommend_all(5).read_all())
+    with pytest.raises(tm.errors.DataError, match=r"there already.*s3://bucket/lists"):
+        model.recommend_all(5, to=to)
+    assert len(os.listdir(tmp_path / "lists")) == 4
+    with pytest.raises(tm.errors.DataError, match="nowhere://lists cannot be made"):
+        model.recommend_all(5, to="nowhere://lists")
+
+
+def test_lists_that_find_no_room_leave_no_folder(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_batch", full)
+    model = tm.RNMF(3, steps=1).fit(RATINGS)
+    with pytest.raises(tm.errors.DataError, match=r"No space left.*make room there"):
+        model.recommend_all(5, to=tmp_path / "lists")
+    assert os.listdir(tmp_path) == []
 
 
 def test_recommendations_that_fail_leave_no_folder(
@@ -243,7 +274,7 @@ def test_what_is_begun_when_its_work_has_ended_is_not_kept() -> None:
 def test_a_worker_lost_while_it_writes_lists_leaves_no_file(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(everyone, "PART_ROWS", 4000)
+    monkeypatch.setattr(for_all, "PART_ROWS", 4000)
     model = tm.RNMF(3, steps=1).fit(RATINGS)
     with made() as local, distributed.Client(local) as client:
         lost = next(iter(client.nthreads()))
@@ -426,6 +457,24 @@ def test_an_error_of_spread_work_is_told_as_it_is(client: Any) -> None:
 
 def _raising(_: int, error: Exception) -> None:
     raise error
+
+
+@pytest.mark.parametrize("what", ["ratings", "start", "progress"])
+def test_what_finds_no_room_here_is_told(
+    what: str, client: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workers are other processes, which write as before."""
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    patched = {"ratings": (writing, "write"), "start": (Shelf, "save")}
+    engine = Dask(client, checkpoint=tmp_path, every=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(*patched.get(what, (Shelf, "write_json")), full)
+        with pytest.raises(tm.errors.EngineError, match=rf"{tmp_path} cannot .*No space left"):
+            tm.CNMF(3, steps=3).fit(RATINGS, engine=engine)
+    tm.NMF(2, steps=2).fit(RATINGS, engine=engine)
 
 
 def test_nothing_is_left_on_workers_or_disk(client: Any, tmp_path: Any) -> None:

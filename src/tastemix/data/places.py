@@ -81,8 +81,14 @@ def _copied(uri: str, folder: Path) -> Path:
     return there
 
 
+def opened(where: str) -> tuple[Any, str]:
+    """The file system of a path or an address, and the path in it."""
+    from pyarrow import fs
+
+    return _system(where) if REMOTE in where else (fs.LocalFileSystem(), os.path.abspath(where))
+
+
 def _system(uri: str) -> tuple[Any, str]:
-    """The file system of an address, and the path in it."""
     from pyarrow import fs
 
     try:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -334,14 +333,17 @@ class Model:
         Arrow, polars and duckdb read the batches one after the other, so that the memory does not
         grow with the users.
 
-        to: a folder to write them to instead, as Parquet files of neighbouring users.
+        to: a folder to write them to instead, as Parquet files of neighbouring users, or the
+            address of one, such as s3://bucket/lists.
         engine: who writes it. The workers of a cluster write a file each at a time, to a folder
-            that all machines see.
+            that all machines see or to an address.
         """
         n = checks.whole("n", n)
         if to is None:
             return everyone.recommended(self, n)
-        everyone.write(self, Path(to).absolute(), n, engine_of(engine))
+        from tastemix.model import for_all
+
+        for_all.write(self, os.fspath(to), n, engine_of(engine))
         return None
 
     def evaluate(

@@ -20,7 +20,7 @@ from tastemix.engine.dask.checkpoint import Progress, key_of
 from tastemix.engine.dask.cluster import Cluster, LostSchedulerError, LostWorkerError
 from tastemix.engine.dask.home import Home
 from tastemix.engine.dask.session import DaskSession
-from tastemix.engine.dask.shelf import Shelf
+from tastemix.engine.dask.shelf import Shelf, written
 from tastemix.engine.dask.team import Layout
 from tastemix.engine.sides import OTHER, SIDES, Held, Pair, Pulls
 from tastemix.engine.start import RandomStart, Start, drawn
@@ -206,7 +206,8 @@ class DaskPlaced:
             self._made.append(Path(where))
         folder = Path(where) / f"ratings-{uuid.uuid4().hex}"
         self._made.append(folder)
-        writing.write(ratings, folder)
+        with written(where):
+            writing.write(ratings, folder)
         return str(folder)
 
     def _check_memory(self, rank: int) -> None:
@@ -237,12 +238,14 @@ class DaskPlaced:
 
     def _run(self, task: Any, name: str | None) -> None:
         """Tell all workers to forget; none has to answer."""
-        try:
-            for owner in set(self.layout.owners.values()):
+        for owner in set(self.layout.owners.values()):
+            try:
                 future = self.cluster.submit(owner, task, self.layout.fit, name)
                 self.cluster.results([future], [owner])
-        except (LostWorkerError, LostSchedulerError, EngineError):
-            return
+            except LostSchedulerError:
+                return
+            except (LostWorkerError, EngineError):
+                continue
 
 
 __all__ = ["DaskPart", "DaskPlaced"]

@@ -10,6 +10,7 @@ from tastemix.data.ratings import Side
 from tastemix.engine import _native
 from tastemix.engine.base import Errors, Spread, StepReport
 from tastemix.engine.dask.checkpoint import Asked, Progress, Saved
+from tastemix.engine.dask.shelf import written
 from tastemix.engine.dask.team import DaskTeam
 from tastemix.engine.dask.worker import Opening
 from tastemix.engine.objective import Objective
@@ -51,8 +52,9 @@ class DaskSession:
         self._saved = progress.load()
         self._known = [] if self._saved is None else self._saved.calls
         if isinstance(start, Pair):
-            for side in SIDES:
-                placed.shelf.save(f"{self.progress.key}-start-{side}", start.of(side))
+            with written(placed.shelf.where):
+                for side in SIDES:
+                    placed.shelf.save(f"{progress.key}-start-{side}", start.of(side))
         self._team = DaskTeam(
             placed.cluster, placed.layout, self.name, placed.shelf, placed.home(rank)
         )
@@ -173,7 +175,8 @@ class DaskSession:
         self._saved = Saved(
             list[Asked](self._calls), prefix, held, kept, session.small(), session.kept
         )
-        self.progress.save(self._saved)
+        with written(self.progress.shelf.where):
+            self.progress.save(self._saved)
 
     def _steps(self) -> int:
         return sum(asked.call[0] == "half_step" for asked in self._calls)

@@ -5,14 +5,29 @@ from __future__ import annotations
 import io
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 from pyarrow import fs
 
 from tastemix.data.columns import first_line
+from tastemix.data.places import REMOTE, opened
 from tastemix.engine.sides import Matrix
 from tastemix.errors import EngineError
+
+
+@contextmanager
+def written(where: str) -> Iterator[None]:
+    """What this process cannot write there ends in one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise EngineError(
+            f"{where} cannot be written to ({first_line(error)}): make room there, or give the "
+            "engine a checkpoint elsewhere"
+        ) from None
 
 
 class Shelf(NamedTuple):
@@ -23,7 +38,7 @@ class Shelf(NamedTuple):
     @staticmethod
     def at(where: str) -> Shelf:
         """The folder, made if it is not there."""
-        if "://" not in where:
+        if REMOTE not in where:
             where = os.path.abspath(where)
         shelf = Shelf(where)
         try:
@@ -39,7 +54,7 @@ class Shelf(NamedTuple):
     @property
     def local(self) -> bool:
         """Whether it is a path."""
-        return "://" not in self.where
+        return REMOTE not in self.where
 
     def save(self, name: str, values: Any) -> None:
         """Write an array."""
@@ -108,7 +123,4 @@ class Shelf(NamedTuple):
             stream.write(data)
 
     def _opened(self) -> tuple[fs.FileSystem, str]:
-        if self.local:
-            return fs.LocalFileSystem(), self.where
-        found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(self.where)
-        return found
+        return opened(self.where)

@@ -16,7 +16,7 @@ from tastemix.engine.dask import worker
 from tastemix.engine.dask.cluster import Cluster, LostWorkerError
 from tastemix.engine.dask.home import Home
 from tastemix.engine.dask.question import Question, View, answer
-from tastemix.engine.dask.shelf import Shelf
+from tastemix.engine.dask.shelf import Shelf, written
 from tastemix.engine.dask.worker import Opened, Opening, Place, Sight
 from tastemix.engine.sides import OTHER, SIDES, Matrix
 from tastemix.engine.team import Looks
@@ -223,7 +223,8 @@ class DaskTeam:
         """See Team.put."""
         self._do_all()
         shelf, at = self._shelf, f"{self._session}-put-{side}-{name}"
-        shelf.save(at, values)
+        with written(shelf.where):
+            shelf.save(at, values)
         self._run(self._layout.blocks(side), worker.put, lambda _: (self._opened, name, shelf, at))
         shelf.remove(f"{at}.npy")
         self._changed(side, (name,))
