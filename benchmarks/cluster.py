@@ -110,9 +110,11 @@ def moved(rows: int, workers: int) -> int:
 
 
 def calibrate(ratings: tm.Ratings) -> dict[str, Any]:
-    """What a question costs, and for each worker, likewise waiting a second; and a byte moved."""
+    """What a question costs, and for each worker, likewise waiting a second; a byte moved, and by
+    what share each worker beside it slows a worker of the same machine.
+    """
     small = tm.Ratings.from_arrays([0, 1, 600], [0, 1, 700], [1.0, 2.0, 3.0])
-    objective, costs, bytes_ = METHODS["PRD"], [], []
+    objective, costs, rest, causes = METHODS["PRD"], [], [], []
     for workers in CALIBRATED:
         with cluster(workers) as client:
             now = of_all(client)
@@ -128,13 +130,16 @@ def calibrate(ratings: tm.Ratings) -> dict[str, Any]:
             costs.append({"workers": workers, "question": spent / 50 / asked, "idle": idle})
             placed.close()
         for name, run in step(ratings, workers).items():
-            beside = run["two_threads"] + asked * costs[-1]["question"] + idle * run["seconds"]
-            bytes_.append((run["cluster"] - beside) / run["bytes"])
-            print(workers, name, run, bytes_[-1], flush=True)
+            print(workers, name, run, flush=True)
+            told = run["questions"] * costs[-1]["question"] + run["seconds"] * idle
+            rest.append(run["cluster"] - run["two_threads"] - told)
+            causes.append((run["bytes"], (workers - 1) * run["two_threads"]))
+    byte, beside = np.linalg.lstsq(np.array(causes), np.array(rest), rcond=None)[0]
     return {
         "question": line(costs, "question"),
         "idle": line(costs, "idle"),
-        "byte": sum(bytes_) / len(bytes_),
+        "byte": float(byte),
+        "beside": float(beside),
     }
 
 
@@ -148,7 +153,8 @@ def line(costs: list[dict[str, Any]], name: str) -> tuple[float, float]:
 def said(run: dict[str, Any], workers: int, model: dict[str, Any]) -> float:
     """The processor time of a step by the cost model."""
     question, idle = (model[name][0] + workers * model[name][1] for name in ("question", "idle"))
-    cost = run["two_threads"] + run["questions"] * question + run["seconds"] * idle
+    cost = run["two_threads"] * (1 + (workers - 1) * model["beside"])
+    cost += run["questions"] * question + run["seconds"] * idle
     return float(cost + run["bytes"] * model["byte"])
 
 
@@ -220,7 +226,8 @@ def show() -> None:
         "",
         f"A question costs {base * 1e3:.2f} ms and {each * 1e3:.2f} ms for each worker, a byte "
         f"between workers {model['byte'] * 1e9:.2f} ns, a second {idle * 1e3:.0f} ms and "
-        f"{waiting * 1e3:.0f} ms for each worker, measured on clusters of "
+        f"{waiting * 1e3:.0f} ms for each worker, and each worker beside it slows a worker of the "
+        f"same machine by {model['beside']:.1%}, measured on clusters of "
         f"{' and '.join(map(str, CALIBRATED))} workers.",
     ]
     if kills := known.get("kills"):

@@ -239,7 +239,7 @@ def test_the_memory_of_a_block_is_that_of_the_rows_it_is_shown(client: Any, smal
     there: Any = Dask(client).place(RATINGS)
     block = there.layout.blocks("users")[0]
     shown, rows = needed(there, "users", there.layout.owner(block)), block.last - block.first
-    assert there.bytes_of(block, 8) == 4 * 8 * (6 * rows + shown) + 8 * rows
+    assert there.bytes_of(block, 8) == 4 * 8 * (7 * rows + shown) + 8 * rows
     there.close()
 
 

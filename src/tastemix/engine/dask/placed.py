@@ -27,8 +27,9 @@ from tastemix.engine.start import RandomStart, Start, drawn
 from tastemix.engine.team import cut, group_of
 from tastemix.errors import EngineError
 
-WORKING = 6
-"""The most factors that a block's worker holds at a time, in rows of its side."""
+WORKING = 7
+"""The most factors that a block's worker holds at a time, in rows of its side: one is a copy for
+other workers."""
 FEW = 0.5
 """Workers are shown only the rows they need where these are not more than this share of a side."""
 SMALL = 2**16
