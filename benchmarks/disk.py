@@ -5,6 +5,7 @@
     python benchmarks/disk.py kill --ratings 400e6          killed three times: the same bytes
     python benchmarks/disk.py equal --ratings 20e6          the bytes of from_table, also text
     python benchmarks/disk.py fit RNMF --ratings 400e6      warm and cold, on two threads; also PRD
+    python benchmarks/disk.py default --ratings 100e6       tm.fit, mapped and in memory
     python benchmarks/disk.py show                          docs/performance/disk.md
 
 Each but the first and the last adds to docs/performance/disk.json. Ratings are generated: skewed
@@ -212,6 +213,19 @@ def measure_equal(folder: Path, ratings: int) -> None:
     note(equal=found)
 
 
+def measure_default(folder: Path, ratings: int) -> None:
+    """`tm.fit` of these ratings, mapped and in memory, each in a process of its own."""
+    known = json.loads(RESULTS.read_text()).get("default", {})
+    found: dict[str, Any] = {}
+    for where in ("disk", "memory"):
+        script = Path(__file__).with_name("disk_fit.py")
+        command = [sys.executable, str(script), "default", str(folder / "ratings.tmr"), where]
+        found[where] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        print(ratings, where, found[where], flush=True)
+    same = found["disk"].pop("digest") == found["memory"].pop("digest")
+    note(default={**known, str(ratings): found | {"same_bits": same}})
+
+
 def measure_fit(folder: Path, ratings: int, method: str, parts: list[str]) -> None:
     """Warm and cold, and the memory, each in a process of its own."""
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
@@ -291,6 +305,20 @@ def show() -> None:
             )
             cells = [method, *(f"{row[name]:,}" for name in figures), str(same)]
             lines.append(f"| {' | '.join(cells)} |")
+        lines += [""]
+    if took := known.get("default"):
+        lines += [
+            "| `tm.fit` of | seconds, mapped | in memory | peak anonymous, MB, mapped "
+            "| in memory | same bits |",
+            "|---:|---:|---:|---:|---:|---|",
+        ]
+        for ratings, row in sorted(took.items(), key=lambda known: int(known[0])):
+            cells = [
+                f"{row[where][name]:,}"
+                for name in ("seconds", "peak_anonymous_mb")
+                for where in ("disk", "memory")
+            ]
+            lines.append(f"| {int(ratings):,} | {' | '.join(cells)} | {row['same_bits']} |")
     RESULTS.with_suffix(".md").write_text("\n".join(lines).rstrip() + "\n")
 
 
@@ -322,6 +350,7 @@ def main() -> None:
         "ingest": measure_ingest,
         "kill": measure_kill,
         "equal": measure_equal,
+        "default": measure_default,
     }[options.what](folder, ratings)
 
 

@@ -168,10 +168,42 @@ def memory(folder: Path, method: str, rank: int, steps: int) -> dict[str, Any]:
     }
 
 
+def default(folder: Path, where: str) -> dict[str, Any]:
+    """`tm.fit` of ratings that are mapped, or first copied to memory: seconds and peak."""
+    import hashlib
+
+    with watched() as most:
+        import tastemix as tm
+        from tastemix.data.halves import Half
+        from tastemix.data.ratings import Ratings
+
+        ratings = tm.open(folder, verify=False)
+        if where == "memory":
+            half = ratings.by_user
+            copy = Half(np.array(half.pointers), np.array(half.indices), np.array(half.values))
+            ratings = Ratings(ratings.users, ratings.items, copy, ratings.scale)
+        began = time.perf_counter(), time.process_time()
+        model = tm.fit(ratings)
+        took = time.perf_counter() - began[0], time.process_time() - began[1]
+        digest = hashlib.sha256(model.factors.users.tobytes() + model.factors.items.tobytes())
+        digest.update(model.ranking.links.by_target.values.tobytes())
+    return {
+        "seconds": round(took[0], 1),
+        "processor": round(took[1], 1),
+        "peak_anonymous_mb": round(most[0] / 1e6),
+        "made": model.made_by,
+        "digest": digest.hexdigest(),
+    }
+
+
 def main() -> None:
     import json
 
-    what, folder, method, rank, steps = sys.argv[1:]
+    what, folder, *rest = sys.argv[1:]
+    if what == "default":
+        print(json.dumps(default(Path(folder), *rest)))
+        return
+    method, rank, steps = rest
     work = {"times": times, "in_memory": in_memory, "memory": memory}[what]
     print(json.dumps(work(Path(folder), method, int(rank), int(steps))))
 

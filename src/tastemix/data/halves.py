@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -72,19 +73,29 @@ class Half:
             return replace(self, stored=replace(self.stored, levels=change(self.stored.levels)))
         return replace(self, stored=change(self.stored))
 
-    def mean(self) -> float:
-        """The mean of all values, summed in order, some at a time."""
+    def mean(self, of: Callable[[Values], NDArray[Any]] = lambda values: values) -> float:
+        """The mean of all values, or of something of each, summed in order, some at a time."""
         count = len(self.stored)
         parts = (slice(at, at + _SUMMED_AT_ONCE) for at in range(0, count, _SUMMED_AT_ONCE))
-        return sum(float(self.stored[part].sum(dtype=np.float64)) for part in parts) / count
+        return sum(float(of(self.stored[part]).sum(dtype=np.float64)) for part in parts) / count
 
     @property
     def mapped(self) -> bool:
         """Whether the indices are in a file that is mapped."""
+        return self._map is not None
+
+    @property
+    def folder(self) -> str | None:
+        """Where this file is, if it has a name."""
+        file = None if self._map is None else self._map.filename
+        return None if file is None else os.path.dirname(file)
+
+    @property
+    def _map(self) -> Any:
         array: Any = self.indices
         while isinstance(array, np.ndarray) and not isinstance(array, np.memmap):
             array = array.base
-        return isinstance(array, np.memmap)
+        return array if isinstance(array, np.memmap) else None
 
     @property
     def counts(self) -> Pointers:

@@ -152,13 +152,7 @@ class Ratings:
 
     def subset(self, chosen: NDArray[Any]) -> Ratings:
         """Only these entries (a mask or positions), over the same users and items."""
-        chosen = np.asarray(chosen)
-        kept = np.zeros(len(self), np.bool_)
-        try:
-            kept[chosen if chosen.size else []] = True
-        except IndexError as error:
-            raise ParameterError(f"the entries do not fit {len(self):,} ratings: {error}") from None
-        keep, half = np.flatnonzero(kept), self.by_user
+        keep, half = _positions(np.asarray(chosen), len(self)), self.by_user
         pointers = np.searchsorted(keep, half.pointers).astype(np.int64)
         return _sealed(
             *(self.users, self.items),
@@ -506,6 +500,21 @@ def _sealed(
         if part is not None:
             part.flags.writeable = False
     return Ratings(users, items, by_user, scale, timestamp, source_row, dated)
+
+
+def _positions(chosen: NDArray[Any], count: int) -> Pointers:
+    """The entries that a mask or positions choose, each once and in order."""
+    if chosen.dtype == np.bool_ and len(chosen) == count:
+        return np.flatnonzero(chosen)
+    within = chosen.dtype == np.int64 and len(chosen) and chosen[0] >= 0 and chosen[-1] < count
+    if within and (chosen[1:] > chosen[:-1]).all():
+        return chosen
+    kept = np.zeros(count, np.bool_)
+    try:
+        kept[chosen if chosen.size else []] = True
+    except IndexError as error:
+        raise ParameterError(f"the entries do not fit {count:,} ratings: {error}") from None
+    return np.flatnonzero(kept)
 
 
 def _checked(side: Side) -> Side:

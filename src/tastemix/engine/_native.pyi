@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from typing import overload
 
-from numpy import float32, float64, int32, int64, uint8
+from numpy import bool_, float32, float64, int32, int64, uint8
 from numpy.typing import NDArray
 
 class Turn:
@@ -195,6 +195,9 @@ def fold(
     max_updates: int,
     times: int,
 ) -> NDArray[float32]: ...
+def mark(
+    places: NDArray[int64], columns: NDArray[int32], gone: NDArray[bool_], bits: NDArray[uint8]
+) -> None: ...
 def row_errors(
     half: Half, moving: Rows, fixed: Rows, shift: float, low: float, high: float, /
 ) -> NDArray[float64]: ...

@@ -31,18 +31,21 @@ HELD = ("rows", "variances", "z", "centres")
 """What a block holds between half-steps."""
 
 
+def checked(half: Half, columns: int) -> _native.Half:
+    """A half for the core, with no copy of it; its indices are below `columns`."""
+    stored = half.stored
+    values, codes = (stored.levels, stored.codes) if isinstance(stored, Coded) else (stored, None)
+    return _native.Half(
+        half.pointers, half.indices, values, columns, codes=codes, mapped=half.mapped
+    )
+
+
 class Rated:
     """Rows `first` on of one side, with their ratings, checked once for all fits."""
 
     def __init__(self, half: Half, columns: int, first: int = 0) -> None:
-        stored = half.stored
-        values, codes = (
-            (stored.levels, stored.codes) if isinstance(stored, Coded) else (stored, None)
-        )
         try:
-            self.half = _native.Half(
-                half.pointers, half.indices, values, columns, codes=codes, mapped=half.mapped
-            )
+            self.half = checked(half, columns)
         except (ValueError, IndexError):
             raise EngineError(
                 "these ratings are damaged: if they come from a folder, tm.open tells where"

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from tastemix import checks
 from tastemix.data.ratings import Ratings, Side
-from tastemix.engine import _native
+from tastemix.engine import _native, splitting
 from tastemix.engine._native import SPAN_ROWS
 from tastemix.engine.base import Errors, Fold, Spread, StepReport
 from tastemix.engine.block import Block, Look, Rated
 from tastemix.engine.objective import Objective
 from tastemix.engine.session import BlockSession
 from tastemix.engine.sides import OTHER, SIDES, Held, Matrix, Pair, Pulls
-from tastemix.engine.start import RandomStart, Start, drawn
+from tastemix.engine.start import RandomStart, Start
 from tastemix.engine.team import Looks
 from tastemix.engine.totals import Totals, gram_of, linear_of, summed
 from tastemix.errors import EngineError, ParameterError
@@ -62,8 +62,8 @@ class CpuPlaced:
 
     def split(self, seed: int, share: float) -> tuple[CpuPlaced, CpuPart]:
         """See Placed.split."""
-        taken = drawn(len(self.ratings), seed, share)
-        return CpuPlaced(self.ratings.subset(~taken)), self.part(self.ratings.subset(taken))
+        seen, unseen = splitting.split(self.ratings, seed, share)
+        return CpuPlaced(seen), self.part(unseen)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tastemix.data.ratings import Half
 from tastemix.engine import _native
+from tastemix.engine.block import checked
 
 MOST_UPDATES = 2000
 """Coordinate updates of an item; usually the tolerance ends it earlier."""
@@ -58,8 +59,8 @@ def neighbours(
     users, items = len(by_user.pointers) - 1, len(by_item.pointers) - 1
     return Half(
         *_native.neighbours(
-            _native.Half(by_user.pointers, by_user.indices, by_user.values, items),
-            _native.Half(by_item.pointers, by_item.indices, by_item.values, users),
+            checked(by_user, items),
+            checked(by_item, users),
             l2,
             l2_per_rating,
             l1,

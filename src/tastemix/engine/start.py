@@ -80,12 +80,26 @@ class RandomStart:
 Start = RandomStart | Pair
 
 
+DRAWN_AT_ONCE = 2**22
+
+
 def drawn(count: int, seed: int, share: float) -> NDArray[np.bool_]:
     """Which of `count` ratings a split takes away: at least one, and not all of them."""
     taken: NDArray[np.bool_] = draws.words(seed, count) < below(share)
     if count and (taken.all() or not taken.any()):
         taken = np.arange(count) == 0
     return taken
+
+
+def drawn_at(places: NDArray[np.int64], seed: int, share: float) -> NDArray[np.bool_]:
+    """Which of the ratings at these places, in ascending order, a split takes away of very many."""
+    found = np.empty(len(places), np.bool_)
+    last = int(places[-1]) + 1 if len(places) else 0
+    for first in range(0, last, DRAWN_AT_ONCE):
+        here = slice(*np.searchsorted(places, (first, first + DRAWN_AT_ONCE)))
+        words = draws.words(seed, min(DRAWN_AT_ONCE, last - first), skip=first)
+        found[here] = words[places[here] - first] < below(share)
+    return found
 
 
 def below(share: float) -> np.uint64:

@@ -18,7 +18,7 @@ from tastemix.engine.base import Engine, Placed, Session
 from tastemix.engine.sides import OTHER, SIDES, Pair, Pulls
 from tastemix.errors import DataError
 from tastemix.methods.recipe import ANLS, trained
-from tastemix.methods.validation import SEED, SHARE
+from tastemix.methods.validation import SEED, share_of
 from tastemix.model import explain, uncertainty
 from tastemix.model.factors import Factors, Head
 from tastemix.model.groups import grouped
@@ -218,7 +218,7 @@ class Learning:
 @contextmanager
 def learning_part(fits: Fits) -> Iterator[Learning]:
     """Most of the ratings, where the work is done."""
-    seen, unseen = fits.placed.split(SEED, SHARE)
+    seen, unseen = fits.placed.split(SEED, share_of(len(fits.ratings)))
     try:
         yield Learning(replace(fits, placed=seen), unseen)
     finally:

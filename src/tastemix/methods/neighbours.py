@@ -63,7 +63,7 @@ class Neighbours:
             if half is not None:
                 return Links(half)
         by_user, by_item = stars_by_user(ratings), stars_by_item(ratings)
-        square = float(np.square(by_user.values, dtype=np.float64).mean())
+        square = by_user.mean(lambda values: np.square(values, dtype=np.float64))
         found = neighbours(
             by_user,
             by_item,

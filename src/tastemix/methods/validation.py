@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tastemix.data.ids import Indices
 from tastemix.data.ratings import Half, Ratings
-from tastemix.engine.start import drawn
+from tastemix.engine.start import drawn, drawn_at
 from tastemix.model.factors import Scores
 from tastemix.model.links import in_stars
 from tastemix.model.topn import chosen
 
-SEED, SHARE = 0, 0.1
-"""Which ratings are held back, and the share of them."""
+SEED, SHARE, MOST_HELD = 0, 0.1, 2_000_000
+"""Which ratings are held back, the share of them, and how many at most."""
+MOST_LEARNT = 20_000_000
+"""Beyond so many, lists are learnt from the ratings of every so manieth user."""
 LIKED = 4.0
 """Stars of an item that is worth being on a list."""
 LENGTH = 10
@@ -28,10 +31,9 @@ class Validation:
     """Ratings to learn from, and lists judged by the liked ones among those held back."""
 
     def __init__(self, ratings: Ratings) -> None:
-        taken = drawn(len(ratings), SEED, SHARE)
-        held = np.flatnonzero(taken)
+        left, held = _parted(ratings)
         liked = in_stars(ratings.by_user.stored[held], ratings.scale) >= LIKED
-        self.learning = ratings.subset(~taken)
+        self.learning = ratings.subset(left)
         self._held = ratings.subset(held[liked]).by_user
         there = np.flatnonzero(self._held.counts).astype(np.int32)
         most = max(ENOUGH_USERS, MOST_SCORES // len(ratings.items))
@@ -64,3 +66,21 @@ class Validation:
             int(self.liked(some, scores.best(some, seen, None, length)).sum())
             for some, seen in self.chunks()
         )
+
+
+def share_of(count: int) -> float:
+    """The share of so many ratings that is held back."""
+    return min(SHARE, MOST_HELD / max(count, 1))
+
+
+def _parted(ratings: Ratings) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """What is learnt from, of all users or of some, and what is held back of their ratings."""
+    count, pointers = len(ratings), ratings.by_user.pointers
+    every = -(-count // MOST_LEARNT)
+    if every <= 1:
+        taken = drawn(count, SEED, share_of(count))
+        return ~taken, np.flatnonzero(taken)
+    some = range(0, len(ratings.users), every)
+    entries = np.concatenate([np.arange(pointers[at], pointers[at + 1]) for at in some])
+    taken = drawn_at(entries, SEED, share_of(count))
+    return entries[~taken], entries[taken]

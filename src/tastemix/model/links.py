@@ -38,8 +38,7 @@ def stars_by_item(ratings: Ratings) -> Half:
 def _in_stars(half: Half, scale: Scale) -> Half:
     if scale == STARS:
         return half
-    values = in_stars(half.values, scale).astype(np.float32)
-    return Half(half.pointers, half.indices, values)
+    return half.having(lambda values: in_stars(values, scale).astype(np.float32))
 
 
 class Weights(NamedTuple):

@@ -1,8 +1,9 @@
-"""Ratings that are in memory, written as a folder of mapped halves."""
+"""Ratings, in memory or mapped from elsewhere, written as a folder of mapped halves."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,17 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tastemix.data.disk import manifest
+from tastemix.data.disk.arrays import Growing
 from tastemix.data.disk.manifest import IDS, SOURCE_ROWS, TIMESTAMPS, array_name
 from tastemix.data.disk.store import SIDES
-from tastemix.data.halves import MOST_LEVELS, Codes
+from tastemix.data.halves import MOST_LEVELS, Codes, Half
 from tastemix.data.ids import Ids
 from tastemix.data.ratings import Ratings
 from tastemix.data.reading import Values
 from tastemix.errors import DataError
+
+AT_ONCE = 2**22
+"""Ratings that are coded at a time."""
 
 
 def write(ratings: Ratings, path: str | os.PathLike[str]) -> None:
@@ -27,14 +32,13 @@ def write(ratings: Ratings, path: str | os.PathLike[str]) -> None:
     if (folder / manifest.INDEX).exists():
         raise DataError(f"{folder} holds ratings already: remove it, or choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    levels = levels_of(np.unique(ratings.by_user.values))
+    levels = _levels(ratings.by_user)
     for side in SIDES:
         write_ids(folder, ratings.ids(side))
         half = ratings.half(side)
         save(folder / array_name(side, "pointers"), half.pointers)
         save(folder / array_name(side, "indices"), half.indices)
-        values = half.values if levels is None else coded(half.values, levels)
-        save(folder / array_name(side, "values"), values)
+        _save_values(folder / array_name(side, "values"), half, levels)
     for name, array in ((TIMESTAMPS, ratings.timestamp), (SOURCE_ROWS, ratings.source_row)):
         if array is not None:
             save(folder / name, array)
@@ -49,6 +53,29 @@ def write(ratings: Ratings, path: str | os.PathLike[str]) -> None:
         dated=ratings.dated,
         fingerprint=lambda _: ratings.fingerprint,
     )
+
+
+def _levels(half: Half) -> Values | None:
+    """The levels of these ratings, None if a byte cannot code them."""
+    found = np.empty(0, np.float32)
+    for part in _parts(half):
+        found = np.union1d(found, half.stored[part])
+        if levels_of(found) is None:
+            return None
+    return found
+
+
+def _save_values(file: Path, half: Half, levels: Values | None) -> None:
+    with Growing(file, np.float32 if levels is None else np.uint8, 0) as grown:
+        for part in _parts(half):
+            values = half.stored[part]
+            grown.append(values if levels is None else coded(values, levels))
+        grown.finish()
+
+
+def _parts(half: Half) -> Iterator[slice]:
+    count = len(half.stored)
+    return (slice(first, first + AT_ONCE) for first in range(0, count, AT_ONCE))
 
 
 def levels_of(distinct: Values) -> Values | None:

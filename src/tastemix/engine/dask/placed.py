@@ -15,6 +15,7 @@ import numpy as np
 from tastemix.data.disk import writing
 from tastemix.data.disk.store import Store
 from tastemix.data.ratings import Ratings, Side
+from tastemix.engine import splitting
 from tastemix.engine.dask import worker
 from tastemix.engine.dask.checkpoint import Progress, key_of
 from tastemix.engine.dask.cluster import Cluster, LostSchedulerError, LostWorkerError
@@ -23,7 +24,7 @@ from tastemix.engine.dask.session import DaskSession
 from tastemix.engine.dask.shelf import Shelf, written
 from tastemix.engine.dask.team import Layout
 from tastemix.engine.sides import OTHER, SIDES, Held, Pair, Pulls
-from tastemix.engine.start import RandomStart, Start, drawn
+from tastemix.engine.start import RandomStart, Start
 from tastemix.engine.team import cut, group_of
 from tastemix.errors import EngineError
 
@@ -139,12 +140,11 @@ class DaskPlaced:
 
     def split(self, seed: int, share: float) -> tuple[DaskPlaced, DaskPart]:
         """See Placed.split. The split is made here."""
-        taken = drawn(len(self.ratings), seed, share)
-        seen = self.ratings.subset(~taken)
+        seen, unseen = splitting.split(self.ratings, seed, share)
         about = self.shelf, self.every, self._blocks, self._memory
         placed = DaskPlaced(seen, self.cluster, *about)
         try:
-            return placed, placed.part(self.ratings.subset(taken))
+            return placed, placed.part(unseen)
         except BaseException:
             placed.close()
             raise

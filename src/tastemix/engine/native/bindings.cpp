@@ -121,6 +121,18 @@ auto bound_sums(const Rows& rows, const BoundHalf* half, const Rows* centres, bo
     return table(out, rows.rank + 2 + (gram ? rows.rank * rows.rank : 0));
 }
 
+void bound_mark(nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> places, Line<int32_t> columns,
+                Line<bool> gone, nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> bits) {
+    check_ids(columns, places.size());
+    if (gone.size() != columns.size()) throw std::invalid_argument("entries");
+    bool within = true;
+    copying([&] {
+        within = mark(places.data(), columns.data(), gone.data(), int64_t(gone.size()), bits.data(),
+                      int64_t(bits.size()));
+    });
+    if (!within) throw std::out_of_range("places");
+}
+
 auto bound_row_errors(const BoundHalf& half, const Rows& moving, const Rows& fixed, float shift, double low,
                       double high) {
     check_alike(moving, fixed);
@@ -422,6 +434,7 @@ NB_MODULE(_native, m) {
         .def("estimate", &BoundRidges::estimate)
         .def_prop_ro("each", [](BoundRidges& r) -> Rows& { return r.ridges.each; })
         .def_prop_ro("variances", [](BoundRidges& r) -> Rows& { return r.ridges.variances; });
+    m.def("mark", bound_mark, "places"_a, "columns"_a, "gone"_a, "bits"_a);
     m.def("row_errors", bound_row_errors);
     m.def("fold", bound_fold, "fixed"_a, "pointers"_a, "indices"_a, "values"_a, "start"_a, "held"_a, "shift"_a, "l2"_a,
           "l2_per_rating"_a, "prior"_a, "weight"_a, "dynamic"_a, "gram"_a, "linear"_a, "centres"_a.none(), "ridges"_a.none(),

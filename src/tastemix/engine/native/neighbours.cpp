@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t rows_a_chunk = 16;
 constexpr int64_t work_unasked = 1 << 22;   // ratings
+constexpr float rounding = 1e-4f;       // more than that of a few products
 constexpr int64_t least_kept = 16;      // entries of a row of G, however large the catalogue
 
 struct Entry {
@@ -62,22 +63,24 @@ class Gram {
    public:
     Gram(const Half& by_user, const Half& by_item, int64_t most_floats)
         : names(by_count(by_item)), by_user_(by_user), by_item_(by_item), items_(by_item.rows),
-          places_(std::size_t(items_)), placed_(std::size_t(by_user.ratings())), diagonal_(std::size_t(items_)) {
+          places_(std::size_t(items_)), diagonal_(std::size_t(items_)) {
         for (std::size_t place = 0; place < names.size(); place++) places_[std::size_t(names[place])] = int32_t(place);
-        const int32_t* const j = by_user.indices;
-        std::transform(j, j + by_user.ratings(), placed_.begin(),
-                       [&](int32_t name) { return places_[std::size_t(name)]; });
+        if (!by_user.mapped) {
+            placed_.resize(std::size_t(by_user.ratings()));
+            std::transform(by_user.indices, by_user.indices + by_user.ratings(), placed_.begin(),
+                           [&](int32_t name) { return places_[std::size_t(name)]; });
+        }
         dense_ = items_ <= most_floats / std::max<int64_t>(items_, 1);
         kept_ = std::size_t(std::max(most_floats / (2 * std::max<int64_t>(items_, 1)), least_kept));
         if (dense_) all_ = zeros(items_ * items_);
-        else some_.resize(std::size_t(items_)), whole_.resize(std::size_t(items_));
+        else some_.resize(std::size_t(items_)), whole_.resize(std::size_t(items_)), least_.resize(std::size_t(items_));
     }
 
     bool fill(Poll poll) {
         for (int64_t i = 0; i < items_; i++) {
             float sum = 0;
             for (int64_t e = by_item_.pointers[i]; e < by_item_.pointers[i + 1]; e++)
-                sum += by_item_.values[e] * by_item_.values[e];
+                sum += by_item_.value(e) * by_item_.value(e);
             diagonal_[std::size_t(places_[std::size_t(i)])] = sum;
         }
         std::vector<std::vector<float>> rows(static_cast<std::size_t>(threads()));
@@ -115,7 +118,7 @@ class Gram {
         for (std::size_t c = 0; c < columns.size(); c++) {
             while (at != end && at->index < columns[c]) ++at;
             if (at != end && at->index == columns[c]) out[c] = at->value;
-            else out[c] = whole_[std::size_t(i)] ? 0 : kept_by(columns[c], i);
+            else out[c] = may_be_kept_by(columns[c], i) ? kept_by(columns[c], i) : 0;
         }
     }
 
@@ -124,22 +127,37 @@ class Gram {
    private:
     // Add the entries of a row for the items of names from `first` on.
     void add(int64_t place, int64_t first, float* row) const {
+        const int32_t* const names_of = by_user_.indices;
+        const auto placed = [&](int64_t f) { return placed_[std::size_t(f)]; };
+        const auto looked_up = [&](int64_t f) { return places_[std::size_t(names_of[f])]; };
+        const auto value = [values = by_user_.values](int64_t f) { return values[f]; };
+        const auto decoded = [codes = by_user_.codes, levels = by_user_.levels](int64_t f) { return levels[codes[f]]; };
+        if (placed_.empty()) {
+            if (by_user_.values) add(place, first, row, looked_up, value);
+            else add(place, first, row, looked_up, decoded);
+        } else {
+            if (by_user_.values) add(place, first, row, placed, value);
+            else add(place, first, row, placed, decoded);
+        }
+    }
+
+    template <class Place, class Value>
+    void add(int64_t place, int64_t first, float* row, Place at, Value value) const {
         const int32_t i = names[std::size_t(place)];
         int64_t work = work_unasked;
         for (int64_t e = by_item_.pointers[i]; e < by_item_.pointers[i + 1]; e++) {
             const int32_t u = by_item_.indices[e];
-            const float a = by_item_.values[e];
-            const int32_t* const end = by_user_.indices + by_user_.pointers[u + 1];
-            const int32_t* j = by_user_.indices + by_user_.pointers[u];
-            if (first > 0) j = std::lower_bound(j, end, int32_t(first));
-            work -= end - j;
+            const float a = by_item_.value(e);
+            const int64_t end = by_user_.pointers[u + 1];
+            int64_t f = by_user_.pointers[u];
+            if (first > 0)
+                f = std::lower_bound(by_user_.indices + f, by_user_.indices + end, int32_t(first)) - by_user_.indices;
+            work -= end - f;
             if (work <= 0) {
                 if (give_up()) return;
                 work = work_unasked;
             }
-            const float* b = by_user_.values + (j - by_user_.indices);
-            const int32_t* at = placed_.data() + (j - by_user_.indices);
-            for (; j != end; ++j, ++at, ++b) row[*at] += a * *b;
+            for (; f < end; f++) row[at(f)] += a * value(f);
         }
     }
 
@@ -159,23 +177,42 @@ class Gram {
         if (give_up()) return;
         const int32_t name = names[std::size_t(i)];
         std::vector<Entry> found;
+        const auto look = [&](int32_t j) {
+            float& value = row[std::size_t(j)];
+            if (value != 0 && j != i) found.push_back({value, j});
+            value = 0;
+        };
+        int64_t rated = 0;    // by those who rated the item
         for (int64_t e = by_item_.pointers[name]; e < by_item_.pointers[name + 1]; e++)
-            for (int64_t f = by_user_.pointers[by_item_.indices[e]]; f < by_user_.pointers[by_item_.indices[e] + 1]; f++) {
-                const int32_t j = placed_[std::size_t(f)];
-                float& value = row[std::size_t(j)];
-                if (value != 0 && j != i) found.push_back({value, j});
-                value = 0;
+            rated += by_user_.count(by_item_.indices[e]);
+        if (rated >= items_) {
+            for (int64_t j = 0; j < items_; j++) look(int32_t(j));
+        } else {
+            for (int64_t e = by_item_.pointers[name]; e < by_item_.pointers[name + 1]; e++) {
+                const int32_t u = by_item_.indices[e];
+                for (int64_t f = by_user_.pointers[u]; f < by_user_.pointers[u + 1]; f++)
+                    look(places_[std::size_t(by_user_.indices[f])]);
             }
+        }
         whole_[std::size_t(i)] = found.size() <= kept_;
         if (!whole_[std::size_t(i)]) {
             for (Entry& entry : found) entry.value *= entry.value / diagonal(entry.index);
             keep_largest(found, kept_, names);
+            least_[std::size_t(i)] = std::min_element(found.begin(), found.end(), [](const Entry& a, const Entry& b) {
+                return a.value < b.value;
+            })->value;
             for (Entry& entry : found) entry.value = std::sqrt(entry.value * diagonal(entry.index));
         } else std::sort(found.begin(), found.end(), lower);
         found.push_back({diagonal(i), int32_t(i)});
         std::inplace_merge(found.begin(), found.end() - 1, found.end(), lower);
         found.shrink_to_fit();
         some_[std::size_t(i)] = std::move(found);
+    }
+
+    // Whether a row may have kept an entry that the row of its column left out, by what both kept.
+    bool may_be_kept_by(int32_t row, int32_t column) const {
+        const float here = least_[std::size_t(row)] * diagonal(column), there = least_[std::size_t(column)] * diagonal(row);
+        return !whole_[std::size_t(column)] && here <= there * (1 + rounding);
     }
 
     float kept_by(int32_t row, int32_t column) const {
@@ -187,13 +224,14 @@ class Gram {
     const Half &by_user_, &by_item_;
     const int64_t items_;
     std::vector<int32_t> places_;    // by name
-    std::vector<int32_t> placed_;    // the place of every rated item, user by user
+    std::vector<int32_t> placed_;    // the place of every rated item, user by user; empty where they are in files
     bool dense_;
     std::size_t kept_;
     std::vector<float> diagonal_;
     Floats all_;
     std::vector<std::vector<Entry>> some_;
-    std::vector<uint8_t> whole_;
+    std::vector<uint8_t> whole_;     // rows that kept all entries
+    std::vector<float> least_;       // of the others, by what they were chosen by
 };
 
 // The problem of one item over its candidates. Kept by a thread from item to item.

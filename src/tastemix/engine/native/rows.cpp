@@ -77,6 +77,16 @@ std::vector<int64_t> Half::chunked(const int64_t* pointers, int64_t rows) {
     return bounds;
 }
 
+bool mark(int64_t* places, const int32_t* columns, const bool* gone, int64_t count, uint8_t* bits, int64_t bytes) {
+    for (int64_t e = 0; e < count; e++) {
+        const int64_t place = places[columns[e]]++;
+        if (!gone[e]) continue;
+        if (place < 0 || place / 8 >= bytes) return false;
+        bits[place / 8] |= uint8_t(1 << place % 8);
+    }
+    return true;
+}
+
 Rows::Rows(int64_t rows, int rank_)
     : count(rows), rank(rank_), kernels(kernels_for(rank_)), data_(zeros(rows * kernels.width)) {}
 

@@ -50,6 +50,10 @@ struct Half {               // one compressed sparse half, borrowed
     static std::vector<int64_t> chunked(const int64_t* pointers, int64_t rows);
 };
 
+// Entries in one order, marked in the other: entry e of these is the next one of its column there,
+// which begin at `places`. Of those that are gone the bits are set. False if a place is beyond them.
+bool mark(int64_t* places, const int32_t* columns, const bool* gone, int64_t count, uint8_t* bits, int64_t bytes);
+
 class Rows {                // a factor: `rank` floats a row, padded with zeros to the kernels' width
    public:
     Rows(int64_t count, int rank);
