@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t rows_a_chunk = 16;
 constexpr int64_t work_unasked = 1 << 22;   // ratings
+constexpr int few_fetches = 16;         // columns of a problem
 constexpr float rounding = 1e-4f;       // more than that of a few products
 constexpr int64_t least_kept = 16;      // entries of a row of G, however large the catalogue
 
@@ -105,6 +106,8 @@ class Gram {
         else
             for (const Entry& entry : some_[std::size_t(i)]) f(entry.index, entry.value);
     }
+
+    bool dense() const { return dense_; }
 
     // out[c] = G_i,columns[c]; the columns are in order.
     void gather(int32_t i, const std::vector<int32_t>& columns, float* out) const {
@@ -243,11 +246,14 @@ struct Problem {
     std::vector<int32_t> candidates{};
     std::vector<float> x{}, gradient{}, diagonal{}, inverse{}, columns{};
     std::vector<uint8_t> there{};
+    int fetches = 0;
+    std::vector<int32_t> slots = std::vector<int32_t>(gram.dense() ? 0 : gram.names.size(), -1);    // of candidates
 
     static const float* column(void* context, int r) { return static_cast<Problem*>(context)->fetched(std::size_t(r)); }
 
     const float* fetched(std::size_t r) {
         float* at = columns.data() + r * x.size();
+        if (!there[r] && !gram.dense() && ++fetches > few_fetches) fetch_all();
         if (!there[r]) {
             gram.gather(candidates[r], candidates, at);
             std::fill(at + candidates.size(), at + x.size(), 0.0f);
@@ -255,6 +261,30 @@ struct Problem {
             there[r] = 1;
         }
         return at;
+    }
+
+    // What is left of the columns. Of few it takes less time to look up each entry that its own row
+    // did not keep, of many to go through the rows of all candidates, each of which tells of both
+    // entries of a pair.
+    void fetch_all() {
+        const std::size_t width = x.size(), count = candidates.size();
+        for (std::size_t r = 0; r < count; r++) {
+            slots[std::size_t(candidates[r])] = int32_t(r);
+            if (!there[r]) std::fill_n(columns.data() + r * width, width, 0.0f);
+        }
+        for (std::size_t r = 0; r < count; r++)
+            gram.each(candidates[r], [&](int32_t j, float value) {
+                const int32_t slot = slots[std::size_t(j)];
+                if (slot < 0) return;
+                if (!there[r]) columns[r * width + std::size_t(slot)] = value;    // that of its own row counts
+                float& other = columns[std::size_t(slot) * width + r];
+                if (!there[std::size_t(slot)] && other == 0) other = value;
+            });
+        for (std::size_t r = 0; r < count; r++) {
+            slots[std::size_t(candidates[r])] = -1;
+            if (!there[r]) columns[r * width + r] += ridge(candidates[r]);
+            there[r] = 1;
+        }
     }
 
     float ridge(int32_t j) const { return terms.l2 + terms.l2_per_rating * gram.diagonal(j); }
@@ -278,6 +308,7 @@ struct Problem {
         const auto lanes = std::size_t(kernels.lanes), width = (candidates.size() + lanes - 1) / lanes * lanes;
         x.assign(width, 0), gradient.assign(width, 0), diagonal.assign(width, 1), inverse.assign(width, 0);
         there.assign(width, 0);
+        fetches = 0;
         if (columns.size() < width * candidates.size()) columns.resize(width * candidates.size());
         gram.gather(int32_t(i), candidates, gradient.data());
         for (std::size_t c = 0; c < candidates.size(); c++) {
