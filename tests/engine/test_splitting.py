@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import tastemix as tm
 from tastemix.data.disk.writing import write
+from tastemix.data.ratings import Half, Known
 from tastemix.engine import _native, splitting, start
 from tastemix.engine.sides import SIDES
 from tastemix.methods import validation
@@ -89,6 +91,16 @@ def test_a_disk_that_is_full_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(splitting.tempfile, "TemporaryFile", full)
     with pytest.raises(tm.errors.EngineError, match=r"ratings.tmr.*No space left.*tm.RNMF"):
         tm.CNMF(3, steps=3).fit(there)
+
+
+def test_halves_of_different_ratings_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = on_disk(RATINGS, tmp_path / "ratings.tmr", monkeypatch)
+    fewer = on_disk(RATINGS.subset(np.arange(3000)), tmp_path / "fewer.tmr", monkeypatch)
+    by_item = Half(there.by_item.pointers + 10**6, fewer.by_item.indices, fewer.by_item.stored)
+    with pytest.raises(tm.errors.EngineError, match="damaged"):
+        splitting.split(replace(there, known=Known(by_item)), 0, 0.1)
 
 
 def test_what_is_taken_away_can_be_told_for_some(monkeypatch: pytest.MonkeyPatch) -> None:

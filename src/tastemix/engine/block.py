@@ -27,6 +27,7 @@ Look = Callable[[str], Shown]
 """What the other side holds, by name: all rows that the ratings of a block are of, as they number
 them."""
 
+DAMAGED = "these ratings are damaged: if they come from a folder, tm.open tells where"
 HELD = ("rows", "variances", "z", "centres")
 """What a block holds between half-steps."""
 
@@ -47,9 +48,7 @@ class Rated:
         try:
             self.half = checked(half, columns)
         except (ValueError, IndexError):
-            raise EngineError(
-                "these ratings are damaged: if they come from a folder, tm.open tells where"
-            ) from None
+            raise EngineError(DAMAGED) from None
         self.counts = half.counts
         self.columns, self.first, self.last = columns, first, first + len(self.counts)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from tastemix.data.columns import first_line
 from tastemix.data.halves import Coded, Half
 from tastemix.data.ratings import Known, Ratings
 from tastemix.engine import _native
+from tastemix.engine.block import DAMAGED
 from tastemix.engine.start import below, drawn
 from tastemix.errors import EngineError
 
@@ -52,19 +54,21 @@ def _split_on_disk(ratings: Ratings, taken: Callable[[int, int], Taken]) -> tupl
     gone_by_item = np.zeros(-(-count // 8), np.uint8)
     places = np.array(by_item.pointers[:-1])
     try:
-        users = _Left(by_user, folder)
-        for first in range(0, count, AT_ONCE):
-            last = min(first + AT_ONCE, count)
-            gone = taken(first, last)
-            held.append(first + np.flatnonzero(gone))
-            _native.mark(places, by_user.indices[first:last], gone, gone_by_item)
-            users.append(first, ~gone)
-        items = _Left(by_item, folder)
-        for first in range(0, count, AT_ONCE):
-            bits = gone_by_item[first // 8 : (first + AT_ONCE) // 8]
-            some = min(AT_ONCE, count - first)
-            items.append(first, np.unpackbits(bits, bitorder="little", count=some) == 0)
-        left = users.half(), items.half()
+        with ExitStack() as files:
+            users, items = (_Left(half, folder, files) for half in (by_user, by_item))
+            for first in range(0, count, AT_ONCE):
+                last = min(first + AT_ONCE, count)
+                gone = taken(first, last)
+                held.append(first + np.flatnonzero(gone))
+                _native.mark(places, by_user.indices[first:last], gone, gone_by_item)
+                users.append(first, ~gone)
+            for first in range(0, count, AT_ONCE):
+                bits = gone_by_item[first // 8 : (first + AT_ONCE) // 8]
+                some = min(AT_ONCE, count - first)
+                items.append(first, np.unpackbits(bits, bitorder="little", count=some) == 0)
+            left = users.half(), items.half()
+    except IndexError:  # the halves are not of the same ratings
+        raise EngineError(DAMAGED) from None
     except OSError as error:
         size = (4 + by_user.stored[:1].itemsize) * 2 * count
         raise EngineError(
@@ -79,10 +83,12 @@ def _split_on_disk(ratings: Ratings, taken: Callable[[int, int], Taken]) -> tupl
 class _Left:
     """What is left of a half, in files without a name."""
 
-    def __init__(self, half: Half, folder: str) -> None:
+    def __init__(self, half: Half, folder: str, files: ExitStack) -> None:
         self._source, self._count = half, 0
         self._pointers = np.zeros(len(half.pointers), np.int64)
-        self._files = [tempfile.TemporaryFile(dir=folder) for _ in range(2)]  # noqa: SIM115
+        self._files = [
+            files.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in ("indices", "values")
+        ]
 
     def append(self, first: int, keep: Taken) -> None:
         """Write those of the entries from `first` on that are kept."""
@@ -107,6 +113,6 @@ class _Left:
         return Half(self._pointers, indices, stored)
 
     def _mapped(self, number: int, kind: Any) -> Any:
-        with self._files[number] as file:
-            file.flush()
-            return np.asarray(np.memmap(file, kind, "r", shape=(self._count,)))
+        file = self._files[number]
+        file.flush()
+        return np.asarray(np.memmap(file, kind, "r", shape=(self._count,)))
