@@ -70,7 +70,7 @@ def _split_on_disk(ratings: Ratings, taken: Callable[[int, int], Taken]) -> tupl
     except IndexError:  # the halves are not of the same ratings
         raise EngineError(DAMAGED) from None
     except OSError as error:
-        size = (4 + by_user.stored[:1].itemsize) * 2 * count
+        size = 2 * (5 if isinstance(by_user.stored, Coded) else 8) * count
         raise EngineError(
             f"most of the ratings are written to {folder} once more, some {size / 2**20:,.0f} MiB, "
             f"and there is no room ({first_line(error)}): make some, or fit a method that tries "
@@ -86,9 +86,8 @@ class _Left:
     def __init__(self, half: Half, folder: str, files: ExitStack) -> None:
         self._source, self._count = half, 0
         self._pointers = np.zeros(len(half.pointers), np.int64)
-        self._files = [
-            files.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in ("indices", "values")
-        ]
+        opened = (tempfile.TemporaryFile(dir=folder) for _ in range(2))  # noqa: SIM115 - by `files`
+        self._files = [files.enter_context(file) for file in opened]
 
     def append(self, first: int, keep: Taken) -> None:
         """Write those of the entries from `first` on that are kept."""
