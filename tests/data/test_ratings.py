@@ -354,6 +354,11 @@ def test_a_subset_keeps_every_id_and_the_scale() -> None:
     assert len(ratings.subset(np.zeros(5, bool))) == len(ratings.subset(np.array([]))) == 0
     assert ratings.subset(np.ones(5, bool)).fingerprint == ratings.fingerprint
     assert ratings.subset(np.array([1, 1])).by_user.values.tolist() == [3]
+    assert len(ratings.subset(np.array(2))) == 1
+    assert len(ratings.subset(np.array([[0, 2], [1, 3]]))) == 4
+    for mask in (np.ones(4, bool), np.ones((5, 1), bool), np.array([5])):
+        with pytest.raises(tm.errors.ParameterError, match="do not fit 5 ratings"):
+            ratings.subset(mask)
 
 
 @pytest.mark.parametrize(

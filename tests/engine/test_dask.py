@@ -202,8 +202,23 @@ def test_recommendations_are_written_to_an_address(
     with pytest.raises(tm.errors.DataError, match=r"there already.*s3://bucket/lists"):
         model.recommend_all(5, to=to)
     assert len(os.listdir(tmp_path / "lists")) == 4
-    with pytest.raises(tm.errors.DataError, match="nowhere://lists cannot be made"):
-        model.recommend_all(5, to="nowhere://lists")
+    for address in ("nowhere://lists", "oss://bucket/lists", "github://a/b"):
+        with pytest.raises(tm.errors.DataError, match=f"{address} cannot be"):
+            model.recommend_all(5, to=address)
+        with pytest.raises(tm.errors.TastemixError, match=f"{address}.* cannot be"):
+            Dask(client, checkpoint=address).place(RATINGS)
+
+
+def test_lists_stay_where_tidying_up_after_them_fails(
+    client: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+
+    monkeypatch.setattr(for_all, "_clear", fails)
+    model = tm.RNMF(3, steps=1).fit(RATINGS)
+    model.recommend_all(5, to=tmp_path / "lists", engine="dask")
+    assert "part-00000.parquet" in os.listdir(tmp_path / "lists")
 
 
 def test_lists_that_find_no_room_leave_no_folder(

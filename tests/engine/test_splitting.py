@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +15,11 @@ import pytest
 import tastemix as tm
 from tastemix.data.disk.writing import write
 from tastemix.data.ratings import Half, Known
-from tastemix.engine import _native, splitting, start
+from tastemix.engine import CpuEngine, _native, splitting, start
+from tastemix.engine import neighbours as neighbours_of
 from tastemix.engine.sides import SIDES
 from tastemix.methods import validation
+from tastemix.methods.averaged import Fits, learning_part
 from tastemix.methods.neighbours import Neighbours
 from tastemix.methods.validation import SEED, SHARE, Validation
 from tests.conftest import random_ratings
@@ -85,12 +88,19 @@ def test_the_default_method_fits_mapped_ratings_with_the_same_bits(
 def test_a_disk_that_is_full_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     there = on_disk(RATINGS, tmp_path / "ratings.tmr", monkeypatch)
 
-    def full(**_: Any) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(splitting.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(splitting.tempfile, "TemporaryFile", Full)
     with pytest.raises(tm.errors.EngineError, match=r"ratings.tmr.*No space left.*tm.RNMF"):
         tm.CNMF(3, steps=3).fit(there)
+
+
+class Full(io.BytesIO):
+    """A file on a full disk."""
+
+    def __init__(self, dir: str) -> None:
+        super().__init__()
+
+    def write(self, data: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_halves_of_different_ratings_are_refused(
@@ -127,9 +137,49 @@ def test_lists_of_very_many_ratings_are_learnt_from_some_users(
     assert model.recommend([1], n=3).num_rows == 3
 
 
-def test_no_more_is_held_back_than_tells_enough() -> None:
-    assert validation.share_of(10**6) == SHARE
-    assert validation.share_of(4 * 10**8) * 4 * 10**8 == pytest.approx(validation.MOST_HELD)
+@pytest.mark.parametrize("learnt", [10**6, 3000])
+def test_no_more_is_held_back_than_tells_enough(
+    learnt: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And lists are judged by what the trials have not seen."""
+    monkeypatch.setattr(validation, "MOST_HELD", 300)
+    monkeypatch.setattr(validation, "MOST_LEARNT", learnt)
+    held: list[set[tuple[int, int]]] = []
+    parted = Validation.__init__
+
+    def watched(judged: Validation, ratings: tm.Ratings) -> None:
+        parted(judged, ratings)
+        held.append(pairs(judged._held))
+
+    monkeypatch.setattr(Validation, "__init__", watched)
+    placed = CpuEngine().place(RATINGS)
+    with learning_part(Fits(placed, RATINGS, None)) as some:
+        assert 200 < len(some.unseen.ratings) < 400
+        judged = Validation(RATINGS)
+        unseen = pairs(some.unseen.ratings.by_user)
+    assert held[0]
+    assert held[0] <= unseen
+    assert not pairs(judged.learning.by_user) & unseen
+
+
+def pairs(half: Half) -> set[tuple[int, int]]:
+    return set(zip(half.rows.tolist(), half.indices.tolist(), strict=True))
+
+
+def test_trial_neighbours_are_of_all_that_is_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On every engine, however few users lists are tried on."""
+    found: list[int] = []
+    native = neighbours_of.neighbours
+
+    def watched(by_user: Half, *halves: Any, **settings: Any) -> Half:
+        found.append(len(by_user.indices))
+        return native(by_user, *halves, **settings)
+
+    monkeypatch.setattr(neighbours_of, "neighbours", watched)
+    monkeypatch.setattr(validation, "MOST_LEARNT", len(RATINGS) // 4)
+    tm.CNMF(3, steps=3).fit(RATINGS)
+    taken = start.drawn(len(RATINGS), SEED, SHARE)
+    assert found == [len(RATINGS), int((~taken).sum())]
 
 
 @pytest.mark.parametrize("floats", [1 << 28, 300 * 60])
@@ -137,9 +187,7 @@ def test_no_more_is_held_back_than_tells_enough() -> None:
 def test_neighbours_of_mapped_ratings_are_the_same(
     floats: int, levels: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tastemix.engine import neighbours
-
-    monkeypatch.setitem(neighbours.neighbours.__kwdefaults__, "gram_floats", floats)
+    monkeypatch.setitem(neighbours_of.neighbours.__kwdefaults__, "gram_floats", floats)
     ratings = in_levels(levels)
     there = on_disk(ratings, tmp_path / "ratings.tmr", monkeypatch)
     one, other = (Neighbours(l2=1.0).links(each).by_target for each in (ratings, there))

@@ -73,7 +73,7 @@ def is_text(kind: pa.DataType) -> bool:
     return kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """The first line of what an error says."""
     said = str(getattr(error, "strerror", None) or error).strip()
     return (said or type(error).__name__).splitlines()[0]

@@ -85,7 +85,16 @@ def opened(where: str) -> tuple[Any, str]:
     """The file system of a path or an address, and the path in it."""
     from pyarrow import fs
 
-    return _system(where) if REMOTE in where else (fs.LocalFileSystem(), os.path.abspath(where))
+    if REMOTE not in where:
+        return fs.LocalFileSystem(), os.path.abspath(where)
+    try:
+        return _system(where)
+    except DataError:
+        raise
+    except Exception as error:  # whatever a file system of another's raises
+        raise DataError(
+            f"{where} cannot be opened ({first_line(error)}): check the address and your access"
+        ) from None
 
 
 def _system(uri: str) -> tuple[Any, str]:

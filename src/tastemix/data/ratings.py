@@ -504,9 +504,10 @@ def _sealed(
 
 def _positions(chosen: NDArray[Any], count: int) -> Pointers:
     """The entries that a mask or positions choose, each once and in order."""
-    if chosen.dtype == np.bool_ and len(chosen) == count:
+    if chosen.dtype == np.bool_ and chosen.shape == (count,):
         return np.flatnonzero(chosen)
-    within = chosen.dtype == np.int64 and len(chosen) and chosen[0] >= 0 and chosen[-1] < count
+    line = chosen.dtype == np.int64 and chosen.ndim == 1 and len(chosen)
+    within = line and chosen[0] >= 0 and chosen[-1] < count
     if within and (chosen[1:] > chosen[:-1]).all():
         return chosen
     kept = np.zeros(count, np.bool_)

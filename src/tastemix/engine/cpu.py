@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tastemix import checks
-from tastemix.data.ratings import Ratings, Side
+from tastemix.data.ratings import Half, Ratings, Side
 from tastemix.engine import _native, splitting
 from tastemix.engine._native import SPAN_ROWS
 from tastemix.engine.base import Errors, Fold, Spread, StepReport
 from tastemix.engine.block import Block, Look, Rated
+from tastemix.engine.neighbours import Settings, Stars, neighbours_in
 from tastemix.engine.objective import Objective
 from tastemix.engine.session import BlockSession
 from tastemix.engine.sides import OTHER, SIDES, Held, Matrix, Pair, Pulls
@@ -64,6 +65,10 @@ class CpuPlaced:
         """See Placed.split."""
         seen, unseen = splitting.split(self.ratings, seed, share)
         return CpuPlaced(seen), self.part(unseen)
+
+    def neighbours(self, settings: Settings, stars: Stars | None) -> Half:
+        """See Linking.neighbours."""
+        return neighbours_in(self.ratings, settings, stars)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from tastemix.data.ratings import Half
+import numpy as np
+from numpy.typing import NDArray
+
+from tastemix.data.ratings import Half, Ratings
 from tastemix.engine import _native
 from tastemix.engine.block import checked
 
@@ -15,6 +18,9 @@ GRAM_FLOATS = 1 << 28
 """Of the Gram matrix of the items, 1 GiB. Beyond 16,384 items only its largest entries are kept."""
 LEAST_KEPT = 16
 """Entries of a row of it, however large the catalogue; see native/neighbours.cpp."""
+
+
+Stars = Callable[[Any], NDArray[np.float32]]
 
 
 class Settings(NamedTuple):
@@ -31,11 +37,28 @@ class Settings(NamedTuple):
 class Linking(Protocol):
     """Placed ratings that find neighbours where they are."""
 
-    def neighbours(self, settings: Settings, stars: Callable[[Any], Any]) -> Half | None:
-        """As `neighbours` does, with ratings as `stars` gives them from their values; None where
-        there is no room for it.
+    def neighbours(self, settings: Settings, stars: Stars | None) -> Half | None:
+        """As `neighbours` does, with ratings as `stars` gives them from their values, or as they
+        are; None where there is no room for it.
         """
         ...
+
+
+def neighbours_in(ratings: Ratings, settings: Settings, stars: Stars | None) -> Half:
+    """See Linking.neighbours: of ratings that are at hand."""
+    by_user, by_item = ratings.by_user, ratings.by_item
+    if stars is not None:
+        by_user, by_item = by_user.having(stars), by_item.having(stars)
+    square = by_user.mean(lambda values: np.square(values, dtype=np.float64))
+    return neighbours(
+        by_user,
+        by_item,
+        l2=settings.l2 * square,
+        l2_per_rating=settings.l2_per_rating,
+        l1=settings.l1 * square,
+        candidates=settings.candidates,
+        tolerance=settings.tolerance,
+    )
 
 
 def neighbours(

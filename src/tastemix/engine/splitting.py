@@ -73,7 +73,7 @@ def _split_on_disk(ratings: Ratings, taken: Callable[[int, int], Taken]) -> tupl
         size = 2 * (5 if isinstance(by_user.stored, Coded) else 8) * count
         raise EngineError(
             f"most of the ratings are written to {folder} once more, some {size / 2**20:,.0f} MiB, "
-            f"and there is no room ({first_line(error)}): make some, or fit a method that tries "
+            f"which cannot be done ({first_line(error)}): make room, or fit a method that tries "
             "nothing out, such as tm.RNMF"
         ) from None
     part = replace(ratings, timestamp=None, source_row=None, by_user=left[0], known=Known(left[1]))
@@ -94,7 +94,7 @@ class _Left:
         source, last = self._source, first + len(keep)
         stored = source.stored.codes if isinstance(source.stored, Coded) else source.stored
         for file, array in zip(self._files, (source.indices, stored), strict=True):
-            np.ascontiguousarray(array[first:last][keep]).tofile(file)
+            file.write(np.ascontiguousarray(array[first:last][keep]).data)
         ends = np.searchsorted(source.pointers, (first, last), side="right")
         before = np.cumsum(keep, dtype=np.int64)
         here = slice(*ends)

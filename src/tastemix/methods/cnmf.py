@@ -71,8 +71,8 @@ class CNMF(Averaged):
     `tastes` tastes: those whose items are alike are one, and what they add is summed. One fit has
     20 steps by default, each of several has 24. noise, the share of the ratings' variance that is
     taken to be noise, and choice_penalty, the ridge on what choices suggest, are by default found
-    by small fits to 90 % of the ratings. Ratings times a constant plus a constant give the same
-    model.
+    by small fits to 90 % of the ratings, or to all but two million. Ratings times a constant plus a
+    constant give the same model.
 
     With members above 1 it is the mean of several fits: somewhat more accurate, and harder to
     read. `recommend` orders by the same tastes, beside rated items (`Neighbours`) and popularity;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -11,10 +10,10 @@ from tastemix import checks
 from tastemix.data.ratings import Ratings
 from tastemix.engine import placed_by
 from tastemix.engine.base import Engine, Placed
-from tastemix.engine.neighbours import Linking, Settings, neighbours
+from tastemix.engine.neighbours import Linking, Settings, neighbours_in
 from tastemix.errors import DataError
 from tastemix.methods.validation import Validation
-from tastemix.model.links import Links, in_stars, stars_by_item, stars_by_user
+from tastemix.model.links import Links, stars_by_user, stars_on
 from tastemix.model.model import NOTHING_TO_LEARN, Model
 from tastemix.model.ordering import by_links
 
@@ -55,25 +54,12 @@ class Neighbours:
 
     def links(self, ratings: Ratings, placed: Placed | None = None) -> Links:
         """The weights between the items of these ratings, found where they are placed, if so."""
-        if isinstance(placed, Linking):
-            settings = Settings(
-                *(self.l2, self.l2_per_rating, self.l1, self.candidates, self.tolerance)
-            )
-            half = placed.neighbours(settings, partial(in_stars, scale=ratings.scale))
-            if half is not None:
-                return Links(half)
-        by_user, by_item = stars_by_user(ratings), stars_by_item(ratings)
-        square = by_user.mean(lambda values: np.square(values, dtype=np.float64))
-        found = neighbours(
-            by_user,
-            by_item,
-            l2=self.l2 * square,
-            l2_per_rating=self.l2_per_rating,
-            l1=self.l1 * square,
-            candidates=self.candidates,
-            tolerance=self.tolerance,
+        settings = Settings(
+            *(self.l2, self.l2_per_rating, self.l1, self.candidates, self.tolerance)
         )
-        return Links(found)
+        stars = stars_on(ratings.scale)
+        half = placed.neighbours(settings, stars) if isinstance(placed, Linking) else None
+        return Links(neighbours_in(ratings, settings, stars) if half is None else half)
 
     def fit(self, ratings: Ratings, *, engine: Engine | str | None = None) -> Model:
         """Fit to ratings. All engines give the same, but for rounding."""

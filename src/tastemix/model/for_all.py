@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyarrow import fs, parquet
 
 from tastemix.data.columns import first_line
-from tastemix.data.places import opened
+from tastemix.data.places import REMOTE, opened
 from tastemix.engine.base import Engine
 from tastemix.engine.spreading import Spreading
-from tastemix.errors import DataError, ModelFileError
+from tastemix.errors import DataError, ModelFileError, TastemixError
 from tastemix.model.everyone import recommended
 
 if TYPE_CHECKING:
@@ -50,20 +50,21 @@ def write(model: Model, folder: str, n: int, where: Engine) -> None:
         if isinstance(where, Spreading):
             _send(model, system, path)
             where.spread(_load, there, write_part, parts)
-            system.delete_dir(f"{path}/{MODEL}")
-            _clear(system, path)
         else:
             for part in parts:
                 write_part(model, part)
     except BaseException as error:
-        with suppress(OSError):
+        with suppress(Exception):
             system.delete_dir(path)
-        if isinstance(error, OSError):
-            raise DataError(
-                f"{folder} cannot be written ({first_line(error)}): make room there, or give "
-                "another folder"
-            ) from None
-        raise
+        own = isinstance(error, OSError) or (REMOTE in there and isinstance(error, Exception))
+        if not own or isinstance(error, TastemixError):
+            raise
+        raise DataError(
+            f"{folder} cannot be written ({first_line(error)}): make room there, or give another "
+            "folder"
+        ) from None
+    with suppress(Exception):  # all is written: what machines needed may stay
+        _clear(system, path)
 
 
 def _made(folder: str) -> tuple[Any, str]:
@@ -91,7 +92,12 @@ def _send(model: Model, system: Any, path: str) -> None:
         model.save(f"{path}/{MODEL}")
         return
     with TemporaryDirectory(prefix="tastemix-") as here:
-        model.save(f"{here}/{MODEL}")
+        try:
+            model.save(f"{here}/{MODEL}")
+        except OSError as error:
+            raise DataError(
+                f"{here} cannot be written ({first_line(error)}): make room there, or set TMPDIR"
+            ) from None
         system.create_dir(f"{path}/{MODEL}")
         fs.copy_files(
             f"{here}/{MODEL}",
@@ -136,7 +142,9 @@ def write_part(model: Model, part: Part) -> None:
 
 
 def _clear(system: Any, path: str) -> None:
-    """Remove what workers had begun that were lost."""
+    """Remove the model, and what workers had begun that were lost."""
+    if system.get_file_info(f"{path}/{MODEL}").type != fs.FileType.NotFound:
+        system.delete_dir(f"{path}/{MODEL}")
     for file in system.get_file_info(fs.FileSelector(path)):
         if file.base_name.startswith(".part-"):
             system.delete_file(file.path)

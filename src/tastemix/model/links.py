@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -25,20 +25,15 @@ def in_stars(values: NDArray[Any], scale: Scale) -> NDArray[np.float64]:
     return five - unit * (high - np.asarray(values, np.float64))
 
 
+def stars_on(scale: Scale) -> Callable[[Any], NDArray[np.float32]] | None:
+    """What makes stars of ratings on a scale; None: they are stars."""
+    return None if scale == STARS else lambda values: in_stars(values, scale).astype(np.float32)
+
+
 def stars_by_user(ratings: Ratings) -> Half:
     """What every user rated, in stars."""
-    return _in_stars(ratings.by_user, ratings.scale)
-
-
-def stars_by_item(ratings: Ratings) -> Half:
-    """Who rated every item, in stars."""
-    return _in_stars(ratings.by_item, ratings.scale)
-
-
-def _in_stars(half: Half, scale: Scale) -> Half:
-    if scale == STARS:
-        return half
-    return half.having(lambda values: in_stars(values, scale).astype(np.float32))
+    change = stars_on(ratings.scale)
+    return ratings.by_user if change is None else ratings.by_user.having(change)
 
 
 class Weights(NamedTuple):

@@ -48,7 +48,7 @@ class Growing:
 
     def append(self, entries: NDArray[Any]) -> None:
         """Write entries at the end."""
-        np.ascontiguousarray(entries, self._kind).tofile(self._stream)
+        self._stream.write(np.ascontiguousarray(entries, self._kind).data)
         self.count += len(entries)
 
     def __enter__(self) -> Growing:

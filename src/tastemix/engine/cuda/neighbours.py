@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import cupy as cp
@@ -11,7 +10,7 @@ import numpy as np
 from tastemix.data.ratings import Half
 from tastemix.engine.cuda.halves import CudaHalf
 from tastemix.engine.cuda.kernels import FLOAT, INT, POINTER, Module, module, struct
-from tastemix.engine.neighbours import GRAM_FLOATS, LEAST_KEPT, MOST_UPDATES, Settings
+from tastemix.engine.neighbours import GRAM_FLOATS, LEAST_KEPT, MOST_UPDATES, Settings, Stars
 
 THREADS = 256
 ROUNDING = 1e-13
@@ -32,7 +31,7 @@ def neighbours(
     by_user: CudaHalf,
     by_item: CudaHalf,
     settings: Settings,
-    stars: Callable[[Any], Any],
+    stars: Stars | None,
     gram_floats: int = GRAM_FLOATS,
 ) -> Half | None:
     """See Linking.neighbours. The same entries of G count as on the processor."""
@@ -40,7 +39,8 @@ def neighbours(
     room = max(1, min(settings.candidates, items))
     if not _fits(items, room):
         return None
-    by_user, by_item = by_user.mapped(stars), by_item.mapped(stars)
+    if stars is not None:
+        by_user, by_item = by_user.mapped(stars), by_item.mapped(stars)
     diagonal = cp.empty(items, cp.float32)
     kernels("norms", -(-items // 8), 256, by_item.struct, INT(items), diagonal)
     square = float(diagonal.sum(dtype=cp.float64)) / max(len(by_item.indices), 1)

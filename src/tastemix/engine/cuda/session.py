@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +21,7 @@ from tastemix.engine.cuda.mover import Mover, Pulled
 from tastemix.engine.cuda.neighbours import neighbours
 from tastemix.engine.cuda.rows import movable, room, started, totals_of
 from tastemix.engine.cuda.space import Space
-from tastemix.engine.neighbours import Settings
+from tastemix.engine.neighbours import Settings, Stars
 from tastemix.engine.objective import CHOICE_ITERATIONS, Objective
 from tastemix.engine.searching import Listed, Scored
 from tastemix.engine.sides import OTHER, SIDES, Floats, Held, Matrix, Pair, Pull, Pulls
@@ -77,7 +76,7 @@ class CudaPlaced:
             seen = halves.chosen(own, ~taken)
             return CudaPlaced(seen, self.halves["items"].rows, self.scale, self.shift), unseen
 
-    def neighbours(self, settings: Settings, stars: Callable[[Any], Any]) -> Half | None:
+    def neighbours(self, settings: Settings, stars: Stars | None) -> Half | None:
         """See Linking.neighbours."""
         with room():
             return neighbours(self.halves["users"], self.halves["items"], settings, stars)

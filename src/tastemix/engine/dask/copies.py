@@ -10,15 +10,15 @@ from tastemix.engine.sides import Matrix
 
 
 class Copies:
-    """Of one block, each made when it is first asked for after the block changed.
+    """Of one block, each made when it is first asked for after the block was asked for anything.
 
-    The memory of one of them is used again: new memory costs more than filling it. Nobody reads a
-    copy any more when its block is asked to change, since all have answered what they were asked.
+    Their memory is used again: new memory costs more than filling it. Nobody reads a copy any more
+    when its block is asked, since all have answered what they were asked before.
     """
 
     def __init__(self) -> None:
         self._made: dict[str, Matrix | Vector] = {}
-        self._spare: Matrix | None = None
+        self._spare: list[Matrix] = []
         self._lock = threading.Lock()
 
     def of(self, block: Block, name: str) -> Matrix | Vector:
@@ -31,16 +31,15 @@ class Copies:
     def _copied(self, shown: _native.Rows | Vector) -> Matrix | Vector:
         if not isinstance(shown, _native.Rows):
             return shown
-        if self._spare is None:
+        if not self._spare:
             return shown.get()
-        copy, self._spare = self._spare, None
+        copy = self._spare.pop()
         shown.get(copy)
         return copy
 
     def outdate(self) -> None:
-        """The block is about to change."""
+        """The block may be about to change."""
         with self._lock:
-            for copy in self._made.values():
-                if copy.ndim == 2:
-                    self._spare = copy
+            if self._made:
+                self._spare = [copy for copy in self._made.values() if copy.ndim == 2]
             self._made = {}

@@ -14,7 +14,7 @@ import numpy as np
 
 from tastemix.data.disk import writing
 from tastemix.data.disk.store import Store
-from tastemix.data.ratings import Ratings, Side
+from tastemix.data.ratings import Half, Ratings, Side
 from tastemix.engine import splitting
 from tastemix.engine.dask import worker
 from tastemix.engine.dask.checkpoint import Progress, key_of
@@ -23,14 +23,15 @@ from tastemix.engine.dask.home import Home
 from tastemix.engine.dask.session import DaskSession
 from tastemix.engine.dask.shelf import Shelf, written
 from tastemix.engine.dask.team import Layout
+from tastemix.engine.neighbours import Settings, Stars, neighbours_in
 from tastemix.engine.sides import OTHER, SIDES, Held, Pair, Pulls
 from tastemix.engine.start import RandomStart, Start
 from tastemix.engine.team import cut, group_of
 from tastemix.errors import EngineError
 
 WORKING = 7
-"""The most factors that a block's worker holds at a time, in rows of its side: one is a copy for
-other workers."""
+"""The most factors that a block's worker holds at a time without centre="choices", in rows of its
+side: one is a copy for other workers."""
 FEW = 0.5
 """Workers are shown only the rows they need where these are not more than this share of a side."""
 SMALL = 2**16
@@ -148,6 +149,10 @@ class DaskPlaced:
         except BaseException:
             placed.close()
             raise
+
+    def neighbours(self, settings: Settings, stars: Stars | None) -> Half:
+        """See Linking.neighbours. They are found here."""
+        return neighbours_in(self.ratings, settings, stars)
 
     def close(self) -> None:
         """Let the workers go, and remove what was written; a failed fit leaves its checkpoints."""
