@@ -14,6 +14,8 @@ import pytest
 
 import tastemix as tm
 from tastemix.data.disk.writing import write
+from tastemix.data.halves import Coded
+from tastemix.data.plays import refuse_plays
 from tastemix.data.ratings import Half, Known
 from tastemix.engine import CpuEngine, _native, splitting, start
 from tastemix.engine import neighbours as neighbours_of
@@ -70,6 +72,35 @@ def test_what_is_left_of_mapped_ratings_is_mapped(
     for one, other in zip((seen, unseen), expected, strict=True):
         assert_the_same(one, other)
     assert len(seen) + len(unseen) == len(ratings)
+
+
+def test_a_fit_decodes_no_mapped_ratings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = on_disk(RATINGS, tmp_path / "ratings.tmr", monkeypatch)
+    model = tm.fit(there)
+    model.recommend([1, 2])
+    for half in (there.by_user, there.by_item):
+        assert isinstance(half.stored, Coded)
+        assert "_decoded" not in vars(half)
+
+
+@pytest.mark.parametrize("counts", [[3.0] * 9000, [1.0] * 8999 + [250.0], [1.0, 400.0] * 4500])
+def test_mapped_plays_are_refused_in_the_same_words(
+    counts: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = in_levels(5).by_user
+    by_user = Half(half.pointers, half.indices, np.float32(counts))
+    near = replace(in_levels(5), by_user=by_user, scale=(min(counts), max(counts)))
+    there = on_disk(near, tmp_path / "plays.tmr", monkeypatch)
+    assert isinstance(there.by_user.stored, Coded)
+    said = []
+    for each in (near, there):
+        try:
+            refuse_plays(each)
+            said.append("")
+        except tm.errors.DataError as error:
+            said.append(str(error))
+    assert said[0] == said[1]
+    assert (said[0] == "") == (400.0 in counts)  # half of them at most 200.5
 
 
 @pytest.mark.parametrize("method", [tm.CNMF(3, steps=3), tm.CNMF(3, members=2, steps=3)])

@@ -42,6 +42,13 @@ class Coded:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def counts(self) -> NDArray[np.int64]:
+        """How many values are of each level, counted some at a time."""
+        total = np.zeros(MOST_LEVELS, np.int64)
+        for at in range(0, len(self), _SUMMED_AT_ONCE):
+            total += np.bincount(self.codes[at : at + _SUMMED_AT_ONCE], minlength=MOST_LEVELS)
+        return total
+
     def __getitem__(self, where: Any) -> Values:
         values: Values = self.levels[self.codes[where]]
         return values

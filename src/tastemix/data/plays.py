@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tastemix.data.columns import MissingColumnError
+from tastemix.data.halves import Coded
 from tastemix.data.ratings import Ratings, as_ratings
 from tastemix.data.reading import Values
 from tastemix.errors import DataError, RatingError
@@ -77,7 +79,12 @@ def refuse_plays(ratings: Ratings, whom: str = "") -> None:
 
     whom: who else is to get feedback='implicit', as the middle of a sentence.
     """
-    wrong = oddity(ratings.by_user.values)
+    stored = ratings.by_user.stored
+    if isinstance(stored, Coded):
+        values, counts = stored.levels, stored.counts()
+        wrong = oddity(values[counts > 0], counts[counts > 0])
+    else:
+        wrong = oddity(stored)
     if wrong:
         raise DataError(
             f"{wrong}: pass feedback='implicit'{whom} if they are plays or clicks, or "
@@ -85,18 +92,31 @@ def refuse_plays(ratings: Ratings, whom: str = "") -> None:
         )
 
 
-def oddity(values: Values) -> str:
-    """Why these say nothing as ratings, as the beginning of a sentence; empty if they may."""
-    if len(values) < 2:
+def oddity(values: Values, counts: NDArray[np.int64] | None = None) -> str:
+    """Why these say nothing as ratings, as the beginning of a sentence; empty if they may.
+
+    counts: how often each of the values is there, if not once.
+    """
+    total = len(values) if counts is None else int(counts.sum())
+    if total < 2:
         return ""
     low, high = float(values.min()), float(values.max())
     if low == high:
-        return f"all {len(values):,} ratings are {low:g}, which tells nobody's taste"
+        return f"all {total:,} ratings are {low:g}, which tells nobody's taste"
     if high > MANY and low >= 0 and not np.any(values % 1):
-        middle = float(np.median(values))
+        middle = _median(values, counts)
         if high > UNEVEN * max(middle, 1):
             return (
                 f"the ratings are whole numbers up to {high:,.0f}, half of them at most "
                 f"{middle:,.0f}, as counts are"
             )
     return ""
+
+
+def _median(values: Values, counts: NDArray[np.int64] | None) -> float:
+    if counts is None:
+        return float(np.median(values))
+    order = np.argsort(values)
+    last = np.cumsum(counts[order])
+    middle = np.searchsorted(last, ((last[-1] - 1) // 2, last[-1] // 2), side="right")
+    return float(values[order][middle].mean())
